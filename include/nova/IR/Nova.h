@@ -1,0 +1,62 @@
+//===- Nova.h - The nova dialect: the one public include -------------------===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef NOVA_IR_NOVA_H
+#define NOVA_IR_NOVA_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace nova {
+/// Each result element depends on the operand elements at its own position.
+template <typename ConcreteType>
+class Pointwise : public mlir::OpTrait::TraitBase<ConcreteType, Pointwise> {};
+/// Rearranges without computing; becomes indexing in whoever reads it.
+template <typename ConcreteType>
+class ViewLike : public mlir::OpTrait::TraitBase<ConcreteType, ViewLike> {};
+
+/// NumPy broadcasting of two static shapes; failure if they do not agree.
+mlir::FailureOr<llvm::SmallVector<int64_t>>
+broadcastShapes(llvm::ArrayRef<int64_t> lhs, llvm::ArrayRef<int64_t> rhs);
+
+/// Row-major element strides of a shape.
+llvm::SmallVector<int64_t> contiguousStrides(llvm::ArrayRef<int64_t> shape);
+
+/// Size of one element in memory, in bytes (i1 takes one).
+int64_t elementBytes(mlir::Type elementType);
+
+/// Attribute names of the step contract (see the dialect's description).
+namespace attr {
+inline constexpr llvm::StringLiteral graph = "nova.graph";
+inline constexpr llvm::StringLiteral name = "nova.name";
+inline constexpr llvm::StringLiteral role = "nova.role";
+inline constexpr llvm::StringLiteral path = "nova.path";
+inline constexpr llvm::StringLiteral strides = "nova.strides";
+inline constexpr llvm::StringLiteral advance = "nova.advance";
+inline constexpr llvm::StringLiteral updates = "nova.updates";
+inline constexpr llvm::StringLiteral kernel = "nova.kernel";
+inline constexpr llvm::StringLiteral space = "nova.space";
+inline constexpr llvm::StringLiteral tile = "nova.tile";
+inline constexpr llvm::StringLiteral map = "nova.map";
+inline constexpr llvm::StringLiteral inplace = "nova.inplace";
+} // namespace attr
+} // namespace nova
+
+#include "nova/IR/NovaDialect.h.inc"
+#include "nova/IR/NovaEnums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "nova/IR/NovaAttrs.h.inc"
+#define GET_OP_CLASSES
+#include "nova/IR/NovaOps.h.inc"
+
+#endif // NOVA_IR_NOVA_H
