@@ -33,7 +33,8 @@
 //   launch    = { kind: "kernel"|"memset"|"copy", kernel: index|null,
 //                 args: [arg], after: [launch index], nodes: [string] }
 //   memory    = { buffer: index, offset: int } | { input: index, offset: int }
-//             | { output: index, offset: int } | { constant: index, offset: int }
+//             | { output: index, offset: int } | { constant: index, offset: int
+//             }
 //   arg       = memory | { immediate: bits, type: dtype } | { tensormap }
 //   tensormap = { memory, element_type: string, rank: int, sizes: [int],
 //                 strides: [int], box: [int], element_strides: [int],
@@ -215,8 +216,8 @@ enum class LaunchKind { Kernel, Memset, Copy };
 
 /// One step of the plan. Arguments by kind:
 ///   Kernel  one per parameter of the kernel, in its order;
-///   Memset  destination, immediate byte value (uint8), immediate count (int64);
-///   Copy    destination, source, immediate byte count (int64).
+///   Memset  destination, immediate byte value (uint8), immediate count
+///   (int64); Copy    destination, source, immediate byte count (int64).
 /// `kernel` is set for Kernel only. `after` holds smaller launch indices.
 struct Launch {
   LaunchKind kind = LaunchKind::Kernel;
