@@ -220,3 +220,27 @@ LogicalResult AttentionBackwardOp::inferReturnTypes(MLIRContext *, Loc loc, Adap
   out.append({a.getQuery().getType(), a.getKey().getType(), a.getValue().getType()});
   return success();
 }
+
+LogicalResult AttentionBackwardQueryOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor a, Types &out) {
+  StringRef op = getOperationName();
+  if (failed(checkAttention(loc, op, a.getQuery(), a.getKey(), a.getValue(), a.getBias())))
+    return failure();
+  auto o = outType(a.getQuery(), a.getValue());
+  if (failed(checkType(loc, op, "grad", a.getGrad(), o)) || failed(checkType(loc, op, "out", a.getOut(), o)) ||
+      failed(checkType(loc, op, "lse", a.getLse(), lseType(a.getQuery()))))
+    return failure();
+  out.append({a.getQuery().getType(), lseType(a.getQuery())});
+  return success();
+}
+
+LogicalResult AttentionBackwardKeyValueOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor a, Types &out) {
+  StringRef op = getOperationName();
+  if (failed(checkAttention(loc, op, a.getQuery(), a.getKey(), a.getValue(), a.getBias())))
+    return failure();
+  auto lse = lseType(a.getQuery());
+  if (failed(checkType(loc, op, "grad", a.getGrad(), outType(a.getQuery(), a.getValue()))) ||
+      failed(checkType(loc, op, "lse", a.getLse(), lse)) || failed(checkType(loc, op, "delta", a.getDelta(), lse)))
+    return failure();
+  out.append({a.getKey().getType(), a.getValue().getType()});
+  return success();
+}

@@ -448,6 +448,25 @@ def Nova_AttentionBackwardOp : Nova_InferredOp<"attention_backward"> {
   let results = (outs Nova_FloatTensor:$d_query, Nova_FloatTensor:$d_key, Nova_FloatTensor:$d_value);
 }
 
+def Nova_AttentionBackwardQueryOp : Nova_InferredOp<"attention_backward_query"> {
+  let summary = "the half of attention_backward that reduces over keys: d_query, and delta";
+  let description = [{
+    delta [B, H, T] = sum over E of grad * out, which the other half reads too.
+  }];
+  let arguments = (ins Nova_FloatTensor:$grad, Nova_FloatTensor:$query, Nova_FloatTensor:$key,
+                       Nova_FloatTensor:$value, Optional<Nova_FloatTensor>:$bias,
+                       Nova_FloatTensor:$out, Nova_FloatTensor:$lse, F64Attr:$scale, UnitAttr:$causal);
+  let results = (outs Nova_FloatTensor:$d_query, Nova_FloatTensor:$delta);
+}
+
+def Nova_AttentionBackwardKeyValueOp : Nova_InferredOp<"attention_backward_key_value"> {
+  let summary = "the half of attention_backward that reduces over queries: d_key and d_value";
+  let arguments = (ins Nova_FloatTensor:$grad, Nova_FloatTensor:$query, Nova_FloatTensor:$key,
+                       Nova_FloatTensor:$value, Optional<Nova_FloatTensor>:$bias,
+                       Nova_FloatTensor:$lse, Nova_FloatTensor:$delta, F64Attr:$scale, UnitAttr:$causal);
+  let results = (outs Nova_FloatTensor:$d_key, Nova_FloatTensor:$d_value);
+}
+
 //===----------------------------------------------------------------------===//
 // Launch
 //===----------------------------------------------------------------------===//

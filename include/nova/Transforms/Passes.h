@@ -1,0 +1,20 @@
+//===- Passes.h - Passes from the graph to the plan ------------------------===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef NOVA_TRANSFORMS_PASSES_H
+#define NOVA_TRANSFORMS_PASSES_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace nova {
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "nova/Transforms/Passes.h.inc"
+} // namespace nova
+
+#endif // NOVA_TRANSFORMS_PASSES_H

@@ -1,0 +1,131 @@
+//===- Passes.td - Passes from the graph to the plan -------*- tablegen -*-===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef NOVA_TRANSFORMS_PASSES_TD
+#define NOVA_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+// In the order in which they run (src/Pipelines/Pipelines.cpp).
+
+def EvaluateConstants : Pass<"nova-evaluate-constants", "::mlir::func::FuncOp"> {
+  let summary = "Evaluate integer, boolean and mask subgraphs at compile time";
+  let description = [{
+    Producers build positions and attention masks out of arange, cumsum,
+    comparisons and indexing. All of it that does not depend on an input is
+    computed here, without ever materialising what is only repeated (strides of
+    0), and only what an operation outside the evaluated part reads becomes a
+    `nova.constant`.
+
+    A constant bias of an attention that is 0 where key <= query and minus
+    infinity elsewhere proves the attention causal: it becomes the attribute
+    `causal` and the bias is dropped; a bias of zeros is just dropped. A remark
+    says which, or why not.
+
+    Evaluated: iota, constants, integer and boolean arithmetic, comparisons,
+    select, cast, views, concat, pad, cumsum, index, gather, sum/max/min of
+    integers, and floating select/arithmetic of constants. Values larger than
+    `max-elements` are left to the kernels.
+  }];
+  let options = [Option<"maxElements", "max-elements", "int64_t", "1 << 26",
+                        "largest tensor (elements) to evaluate">];
+  let statistics = [Statistic<"numEvaluated", "evaluated", "Operations evaluated">,
+                    Statistic<"numCausal", "causal", "Attentions proven causal">];
+}
+
+def RaiseComposites : Pass<"nova-raise-composites", "::mlir::func::FuncOp"> {
+  let summary = "Recognise composites in the primitive forms producers leave";
+  let description = [{
+    log_softmax + nll_loss (and their backwards) become nova.sce and
+    nova.sce_backward; a scatter of one value per row becomes a select on
+    positions; a linear or product of a reshaped activation is applied to the
+    activation as it is, so that what surrounds it has one shape; a reshape that
+    only adds or drops unit dimensions of a reduction joins the reduction; a
+    broadcast that its elementwise reader performs anyway is dropped.
+  }];
+}
+
+def DecomposeComposites : Pass<"nova-decompose-composites", "::mlir::func::FuncOp"> {
+  let summary = "Split norms, softmax and losses into reductions and elementwise parts";
+  let description = [{
+    What remains are elementwise operations, reductions, scans, gathers,
+    scatters, contractions and attention: the vocabulary of fusion. Attention's
+    backward becomes its two halves (one reduces over keys, one over queries).
+    Layer norm's variance is computed from deviations (two passes), never from
+    a difference of moments. Row statistics keep unit dimensions.
+  }];
+}
+
+def AssignLayouts : Pass<"nova-assign-layouts", "::mlir::func::FuncOp"> {
+  let summary = "Give every chain of views a strided form";
+  let description = [{
+    A chain of reshape, transpose, slice and broadcast costs nothing where it
+    composes into one offset and one stride per dimension. Where it does not (a
+    transpose followed by a reshape that merges the transposed dimensions), a
+    nova.copy stores the transposed value, the producer can write it so
+    directly, and other readers view the copy.
+  }];
+}
+
+def FormKernels : Pass<"nova-form-kernels", "::mlir::ModuleOp"> {
+  let summary = "Group operations into kernels, outline them, merge equal ones";
+  let description = [{
+    Walks the step in order; each operation joins the kernel of a producer when
+    the two share one parallel space (see KernelContract.h), a reduction does
+    not cross it, and no dependence cycle arises; else it starts one. Chains of
+    elementwise operations, the reductions of rows between them, and the
+    elementwise epilogue of a contraction or attention so become single kernels.
+    Views and small constants are duplicated into the readers. Kernels equal in
+    everything but location are outlined once; a kernel's name is its role and
+    the digest of its body, never a counter.
+
+    With `no-fusion` every operation is a kernel of its own.
+  }];
+  let options = [Option<"noFusion", "no-fusion", "bool", "false", "one kernel per operation">];
+  let statistics = [Statistic<"numLaunches", "launches", "Launches">,
+                    Statistic<"numKernels", "kernels", "Distinct kernels">];
+}
+
+def LowerKernelsToLinalg : Pass<"nova-lower-kernels-to-linalg", "::mlir::func::FuncOp"> {
+  let summary = "Rewrite the nova operations of a kernel as linalg on tensors";
+  let description = [{
+    Runs on kernels only. Elementwise operations and views inside the kernel
+    become linalg.generic, reductions generics with reduction iterators, matmul
+    and linear contraction generics whose maps carry the transposes, attention a
+    chain of generics over rows of scores. Then chains of elementwise generics
+    compose into one, into reductions too, never into a contraction.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
+                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def NameKernels : Pass<"nova-name-kernels", "::mlir::ModuleOp"> {
+  let summary = "Merge kernels with equal bodies and name them by role and digest";
+  let description = [{
+    Equal kernels are merged by structural hash: SHA-256 of the function printed
+    without its name and locations, values numbered in order.
+  }];
+}
+
+def ConfigureKernels : Pass<"nova-configure-kernels", "::mlir::ModuleOp"> {
+  let summary = "Choose each kernel's tile from its space and the device";
+  let description = [{
+    Asks the configurator (nova/Config/Configure.h) and writes `nova.tile`.
+  }];
+  let options = [Option<"device", "device", "std::string", "\"x86-64-v3\"", "device table row">];
+}
+
+def PlanMemory : Pass<"nova-plan-memory", "::mlir::ModuleOp"> {
+  let summary = "Order launches, place every intermediate in one arena, reuse dead inputs in place";
+  let description = [{
+    Writes the plan onto the launches (nova/Transforms/Plan.h): where each
+    operand and result lives, and which launches each depends on, including that
+    readers of an input come before the launch that overwrites it. An update
+    that cannot be written in place is computed aside and copied at the end.
+  }];
+}
+
+#endif // NOVA_TRANSFORMS_PASSES_TD
