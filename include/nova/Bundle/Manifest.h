@@ -81,6 +81,8 @@ constexpr int64_t kSchemaVersion = 1;
 constexpr uint64_t kMaxManifestBytes = 256ull << 20;
 /// Deeper nesting is refused while parsing.
 constexpr unsigned kMaxNesting = 32;
+/// More arena buffers in one target are refused: the overlap check is quadratic.
+constexpr uint64_t kMaxArenaBuffers = 1 << 16;
 /// Base addresses of arguments and of arena buffers, in bytes.
 constexpr uint64_t kArgumentAlignment = 16;
 constexpr uint64_t kBufferAlignment = 256;
@@ -315,6 +317,10 @@ std::optional<double> parseHexFloat(std::string_view text);
 
 /// The canonical text. Does not check; readManifest(writeManifest(m)) does.
 std::string writeManifest(const Manifest &manifest);
+
+/// The rules that do not depend on the text (all of readManifest's but those on
+/// JSON itself), on a manifest in memory. Same errors.
+Status checkManifest(const Manifest &manifest, std::string_view what);
 
 /// Reads and checks everything above and, in checked 64-bit arithmetic: every
 /// index in range; sizes and products without overflow; `bytes` as computed
