@@ -1,0 +1,110 @@
+//===- ExpandPow.cpp - pow, integer powers, rsqrt ---------------------------===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Coefficients.h"
+#include "Expansions.h"
+
+#include <limits>
+
+using namespace llvm;
+namespace nova::expand {
+
+static constexpr double kInf = std::numeric_limits<double>::infinity();
+static constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+Num rsqrt(const Num &x) { return 1.0 / sqrt(x); }
+
+/// |x|^y as a double, without the cases that depend on the sign or on y being
+/// an integer. log2|x| has an error below 2^-36, so that y log2|x|, at most 150
+/// where it counts, has one below 2^-29.
+static Num powMagnitudeF32(const Num &x, const Num &y) {
+  using namespace coefficients;
+  Num a = toF64(abs(x)); // subnormals are normal here
+  LogParts parts = splitNormal(a);
+  Num log = fma(parts.f, horner(parts.f, kPowLog2F32), parts.e);
+  log = select(a < kInf, log, a);
+  log = select(a == 0.0, -kInf, log);
+  Num product = y * log;
+  Num t = atMost(atLeast(product, -200.0), 200.0);
+  Rounded n = roundByMagic(t, formatOf(t).bias);
+  Num p = horner(t - n.asFloat, kPowExp2F32);
+  return p * asFloat(shl(asInt(n.biased), formatOf(t).mantissaBits), t);
+}
+
+// The special cases of C99 Annex F.9.4.4, in the terms of x and y.
+Num pow(const Num &x, const Num &y) {
+  Num magnitude = toF32(powMagnitudeF32(x, toF64(y)));
+  // (+-1)^(+-inf), where the logarithm gives 0 * inf.
+  magnitude = select(abs(x) == 1.0, 1.0, magnitude);
+  // Infinities and all large values are even integers here.
+  Num halfY = y * 0.5;
+  Num isInteger = floor(y) == y;
+  Num isOdd = isInteger & (floor(halfY) != halfY);
+  uint64_t signBit = uint64_t(1) << (x.bits() - 1);
+  Num sign = asInt(x) & bitsConstant(x, signBit);
+  sign = select(isOdd, sign, bitsConstant(x, 0));
+  Num result = asFloat(asInt(magnitude) | sign, x);
+  // Negative and finite to a non-integer power.
+  Num undefined = (x < 0.0) & (x > -kInf) & (isInteger ^ constant(isInteger, 1));
+  undefined = undefined & (y == y);
+  result = select(undefined, kNan, result);
+  // NaN in, NaN out, but for x^0 and 1^y.
+  result = select(y == y, result, kNan);
+  return select((x == 1.0) | (y == 0.0), 1.0, result);
+}
+
+std::optional<Num> powConstant(const Num &x, double n) {
+  if (n == 0.0)
+    return constant(x, 1.0);
+  if (n == 1.0)
+    return x;
+  if (n == 2.0)
+    return x * x;
+  if (n == 3.0)
+    return x * x * x;
+  if (n == 4.0) {
+    Num square = x * x;
+    return square * square;
+  }
+  if (n == -1.0)
+    return 1.0 / x;
+  // The reciprocal first: squares may leave the normal range where the result
+  // does not, and 1/x does not then.
+  if (n == -2.0) {
+    Num inverse = 1.0 / x;
+    return inverse * inverse;
+  }
+  // pow(-0, 0.5) is +0 and pow(-inf, 0.5) is +inf, unlike sqrt.
+  if (n == 0.5 || n == -0.5) {
+    Num root = sqrt(select(x == -kInf, kInf, x)) + 0.0;
+    return n > 0 ? root : 1.0 / root;
+  }
+  return std::nullopt;
+}
+
+Num powInteger(const Num &x, int64_t n) {
+  if (n < 0) {
+    // 1^n = 1, (-1)^n = +-1; 0^n is undefined and every other quotient 0.
+    Num unit = (x == 1) | (x == -1);
+    Num value = n % 2 == 0 ? constant(x, 1) : x;
+    return select(unit, value, constant(x, 0));
+  }
+  Num result = constant(x, 1);
+  Num square = x;
+  bool first = true;
+  for (uint64_t rest = n; rest; rest >>= 1) {
+    if (rest & 1) {
+      result = first ? square : result * square;
+      first = false;
+    }
+    if (rest > 1)
+      square = square * square;
+  }
+  return result;
+}
+
+} // namespace nova::expand
