@@ -15,6 +15,7 @@
 #include "nova/Bundle/Manifest.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 using namespace nova;
@@ -139,9 +140,10 @@ private:
     if (t.role != "scalar")
       return fail(path + ".advance", quote(*t.advance),
                   "none: only a scalar advances, this is a " + t.role);
-    if (!parseHexFloat(*t.advance))
+    std::optional<double> value = parseHexFloat(*t.advance);
+    if (!value || !std::isfinite(*value))
       fail(path + ".advance", quote(*t.advance),
-           "a real number in hexadecimal float notation, as \"0x1p+0\"");
+           "a finite number in hexadecimal float notation, as \"0x1p+0\"");
   }
 
   void output(const OutputDesc &o, size_t index, const std::string &path,
