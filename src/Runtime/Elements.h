@@ -12,6 +12,7 @@
 #ifndef NOVA_RUNTIME_ELEMENTS_H
 #define NOVA_RUNTIME_ELEMENTS_H
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
