@@ -49,6 +49,14 @@ inline constexpr llvm::StringLiteral space = "nova.space";
 inline constexpr llvm::StringLiteral tile = "nova.tile";
 inline constexpr llvm::StringLiteral map = "nova.map";
 inline constexpr llvm::StringLiteral inplace = "nova.inplace";
+/// From `configured` on: the predicted time of a launch, and one line on why
+/// the tile was chosen.
+inline constexpr llvm::StringLiteral predictedNs = "nova.predicted_ns";
+inline constexpr llvm::StringLiteral reason = "nova.reason";
+/// From `plan` on (see nova/Transforms/Plan.h).
+inline constexpr llvm::StringLiteral arena = "nova.arena";
+inline constexpr llvm::StringLiteral places = "nova.places";
+inline constexpr llvm::StringLiteral after = "nova.after";
 } // namespace attr
 } // namespace nova
 

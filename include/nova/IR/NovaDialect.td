@@ -83,4 +83,26 @@ def Nova_LossReduction : Nova_Enum<"LossReduction", "how a loss is reduced over 
   I32EnumAttrCase<"none", 0>, I32EnumAttrCase<"mean", 1>, I32EnumAttrCase<"sum", 2>]>;
 def Nova_LossReductionAttr : EnumAttr<Nova_Dialect, Nova_LossReduction, "loss_reduction">;
 
+//===----------------------------------------------------------------------===//
+// The memory plan
+//===----------------------------------------------------------------------===//
+
+def Nova_PlaceKind : Nova_Enum<"PlaceKind", "whose memory", [
+  I32EnumAttrCase<"arena", 0>, I32EnumAttrCase<"input", 1>, I32EnumAttrCase<"output", 2>,
+  I32EnumAttrCase<"constant", 3>]>;
+
+def Nova_PlaceAttr : Nova_Attr<"Place", "place"> {
+  let summary = "Memory: byte `offset` into an arena buffer, an input, an output or a constant";
+  let parameters = (ins EnumParameter<Nova_PlaceKind>:$kind, "int64_t":$index, "int64_t":$offset);
+  let assemblyFormat = "`<` $kind `,` $index `,` $offset `>`";
+}
+
+def Nova_BufferAttr : Nova_Attr<"Buffer", "buffer"> {
+  let summary = "An arena buffer: bytes [offset, offset + size), touched by launches first to last";
+  let description = "`alias` is the buffer whose memory it takes over in place, or -1.";
+  let parameters = (ins "int64_t":$offset, "int64_t":$size, "int64_t":$first, "int64_t":$last,
+                        "int64_t":$alias);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 #endif // NOVA_DIALECT_TD

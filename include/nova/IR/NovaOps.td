@@ -485,4 +485,11 @@ def Nova_LaunchOp : Nova_Op<"launch", [Pure, DeclareOpInterfaceMethods<SymbolUse
   let hasVerifier = 1;
 }
 
+def Nova_TransferOp : Nova_Op<"transfer"> {
+  let summary = "copies bytes from one place to another (in a planned step)";
+  let description = "An update computed aside, because its input is still read, is moved in by one of these.";
+  let arguments = (ins Nova_PlaceAttr:$to, Nova_PlaceAttr:$from, I64Attr:$bytes);
+  let assemblyFormat = "$to `from` $from `bytes` $bytes attr-dict";
+}
+
 #endif // NOVA_OPS_TD

@@ -1,0 +1,37 @@
+//===- KernelAnalysis.h - What a lowered kernel reads, writes and costs ----===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef NOVA_SRC_TRANSFORMS_KERNELANALYSIS_H
+#define NOVA_SRC_TRANSFORMS_KERNELANALYSIS_H
+
+#include "nova/Config/Configure.h"
+#include "nova/Transforms/KernelContract.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+namespace nova {
+
+/// For every tensor in a kernel's body, the space dimension along which each of
+/// its dimensions runs (-1: seen whole), propagated from the results backwards.
+using KernelBindings = llvm::DenseMap<mlir::Value, llvm::SmallVector<int64_t>>;
+KernelBindings bindKernel(mlir::func::FuncOp kernel);
+
+/// What the configurator is told of a kernel (lowered to linalg).
+config::KernelDesc describeKernel(mlir::func::FuncOp kernel);
+
+/// Floating-point and integer operations of one launch, and the bytes of its
+/// arguments and results, each element once.
+int64_t kernelFlops(mlir::func::FuncOp kernel);
+int64_t kernelBytes(mlir::func::FuncOp kernel);
+
+/// Pairs (argument, result) that may share memory: same type and layout, and a
+/// grid point has read all it needs of the argument, at its own positions only,
+/// before it writes there.
+llvm::SmallVector<std::pair<unsigned, unsigned>> inplaceCandidates(mlir::func::FuncOp kernel);
+
+} // namespace nova
+
+#endif // NOVA_SRC_TRANSFORMS_KERNELANALYSIS_H
