@@ -9,6 +9,7 @@
 
 #include "nova/Config/Configure.h"
 #include "nova/Transforms/KernelContract.h"
+#include "nova/Transforms/KernelCosts.h"
 
 #include "llvm/ADT/DenseMap.h"
 
@@ -21,11 +22,6 @@ KernelBindings bindKernel(mlir::func::FuncOp kernel);
 
 /// What the configurator is told of a kernel (lowered to linalg).
 config::KernelDesc describeKernel(mlir::func::FuncOp kernel);
-
-/// Floating-point and integer operations of one launch, and the bytes of its
-/// arguments and results, each element once.
-int64_t kernelFlops(mlir::func::FuncOp kernel);
-int64_t kernelBytes(mlir::func::FuncOp kernel);
 
 /// Pairs (argument, result) that may share memory: same type and layout, and a
 /// grid point has read all it needs of the argument, at its own positions only,

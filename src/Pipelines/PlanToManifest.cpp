@@ -1,0 +1,244 @@
+//===- PlanToManifest.cpp - A planned step as a bundle ---------------------===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "nova/Pipelines/PlanToManifest.h"
+
+#include "nova/IR/StridedView.h"
+#include "nova/Transforms/KernelContract.h"
+#include "nova/Transforms/KernelCosts.h"
+#include "nova/Transforms/Plan.h"
+
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace nova;
+
+/// Bytes a gradient bucket holds at most (the paper's section 3.2), unless one
+/// gradient alone is larger.
+static constexpr uint64_t kBucketBytes = 25u << 20;
+
+static std::string dtypeName(Type type) {
+  if (type.isF64()) return "float64";
+  if (type.isF32()) return "float32";
+  if (type.isBF16()) return "bfloat16";
+  if (type.isF16()) return "float16";
+  unsigned width = type.getIntOrFloatBitWidth();
+  if (width == 1) return "bool";
+  return (type.isUnsignedInteger() ? "uint" : "int") + std::to_string(width);
+}
+
+static std::string stringAttr(DictionaryAttr attrs, StringRef name) {
+  auto attribute = attrs ? attrs.getAs<StringAttr>(name) : StringAttr();
+  return attribute ? attribute.str() : "";
+}
+
+static void describeTensor(bundle::TensorDesc &desc, RankedTensorType type, DictionaryAttr attrs) {
+  desc.role = stringAttr(attrs, attr::role);
+  desc.path = stringAttr(attrs, attr::path);
+  desc.dtype = dtypeName(type.getElementType());
+  desc.shape.assign(type.getShape().begin(), type.getShape().end());
+  auto strides = attrs ? attrs.getAs<DenseI64ArrayAttr>(attr::strides) : DenseI64ArrayAttr();
+  if (strides)
+    desc.strides.assign(strides.asArrayRef().begin(), strides.asArrayRef().end());
+  else
+    desc.strides = bundle::contiguousStrides(desc.shape);
+  desc.bytes = bundle::tensorBytes(desc.dtype, desc.shape, desc.strides).value_or(0);
+}
+
+static void describeSignature(func::FuncOp step, bundle::Manifest &manifest) {
+  for (unsigned i = 0; i < step.getNumArguments(); ++i) {
+    bundle::TensorDesc desc;
+    DictionaryAttr attrs = step.getArgAttrDict(i);
+    describeTensor(desc, cast<RankedTensorType>(step.getArgumentTypes()[i]), attrs);
+    desc.name = stringAttr(attrs, attr::name);
+    if (auto advance = attrs ? attrs.getAs<FloatAttr>(attr::advance) : FloatAttr())
+      desc.advance = bundle::hexFloat(advance.getValueAsDouble());
+    manifest.inputs.push_back(std::move(desc));
+  }
+  for (unsigned i = 0; i < step.getNumResults(); ++i) {
+    bundle::OutputDesc desc;
+    DictionaryAttr attrs = step.getResultAttrDict(i);
+    describeTensor(desc, cast<RankedTensorType>(step.getResultTypes()[i]), attrs);
+    desc.name = stringAttr(attrs, attr::name);
+    if (auto updates = attrs ? attrs.getAs<IntegerAttr>(attr::updates) : IntegerAttr()) {
+      const bundle::TensorDesc &input = manifest.inputs[updates.getInt()];
+      desc.updates = updates.getInt();
+      desc.strides = input.strides;
+      desc.bytes = input.bytes;
+      if (desc.path.empty())
+        desc.path = input.path;
+    }
+    manifest.outputs.push_back(std::move(desc));
+  }
+}
+
+std::vector<func::FuncOp> nova::launchedKernels(ModuleOp module) {
+  llvm::SetVector<Operation *> kernels;
+  SymbolTable symbols(module);
+  findStep(module).walk([&](LaunchOp launch) { kernels.insert(symbols.lookup(launch.getKernel())); });
+  std::vector<func::FuncOp> result;
+  for (Operation *kernel : kernels)
+    result.push_back(cast<func::FuncOp>(kernel));
+  return result;
+}
+
+static bundle::Kernel describeKernelEntry(func::FuncOp kernel) {
+  bundle::Kernel entry;
+  entry.name = entry.symbol = kernel.getName().str();
+  entry.grid = {(uint64_t)gridSize(kernel), 1, 1};
+  entry.flops = kernelFlops(kernel);
+  entry.bytes = kernelBytes(kernel);
+  auto predicted = kernel->getAttrOfType<IntegerAttr>(attr::predictedNs);
+  entry.predictedNs = predicted ? predicted.getInt() : 0;
+  auto list = [&](StringRef name) {
+    std::vector<bundle::AttrValue> values;
+    if (auto array = kernel->getAttrOfType<DenseI64ArrayAttr>(name))
+      for (int64_t value : array.asArrayRef())
+        values.push_back(value);
+    return bundle::AttrValue(values);
+  };
+  entry.schedule["role"] = stringAttr(kernel->getDiscardableAttrDictionary(), attr::role);
+  entry.schedule["space"] = list(attr::space);
+  entry.schedule["tile"] = list(attr::tile);
+  entry.schedule["reason"] = stringAttr(kernel->getDiscardableAttrDictionary(), attr::reason);
+  entry.params.assign(kernel.getNumArguments() + kernel.getNumResults(), bundle::Param{});
+  return entry;
+}
+
+static bundle::LaunchArg launchArg(PlaceAttr place) {
+  uint32_t index = place.getIndex();
+  uint64_t offset = place.getOffset();
+  switch (place.getKind()) {
+  case PlaceKind::arena: return bundle::BufferRef{index, offset};
+  case PlaceKind::input: return bundle::InputRef{index, offset};
+  case PlaceKind::output: return bundle::OutputRef{index, offset};
+  case PlaceKind::constant: return bundle::ConstantRef{index, offset};
+  }
+  llvm_unreachable("a place is one of four");
+}
+
+static void describeLaunches(func::FuncOp step, ArrayRef<func::FuncOp> kernels, bundle::Target &target) {
+  llvm::StringMap<uint32_t> indices;
+  for (auto [i, kernel] : llvm::enumerate(kernels))
+    indices[func::FuncOp(kernel).getName()] = i;
+  for (Operation &op : step.getBody().front()) {
+    bundle::Launch launch;
+    if (auto kernelLaunch = dyn_cast<LaunchOp>(op)) {
+      launch.kernel = indices[kernelLaunch.getKernel()];
+      for (Attribute place : op.getAttrOfType<ArrayAttr>(attr::places))
+        launch.args.push_back(launchArg(cast<PlaceAttr>(place)));
+      for (Attribute node : kernelLaunch.getNodes())
+        launch.nodes.push_back(cast<StringAttr>(node).str());
+    } else if (auto transfer = dyn_cast<TransferOp>(op)) {
+      launch.kind = bundle::LaunchKind::Copy;
+      launch.args = {launchArg(transfer.getTo()), launchArg(transfer.getFrom()),
+                     bundle::Immediate{(uint64_t)transfer.getBytes(), "int64"}};
+    } else {
+      continue;
+    }
+    for (int64_t before : op.getAttrOfType<DenseI64ArrayAttr>(attr::after).asArrayRef())
+      launch.after.push_back(before);
+    target.launches.push_back(std::move(launch));
+  }
+}
+
+static void describeArena(func::FuncOp step, bundle::Target &target) {
+  auto arena = step->getAttrOfType<DictionaryAttr>(attr::arena);
+  target.arena.size = arena.getAs<IntegerAttr>("size").getInt();
+  target.arena.lowerBound = arena.getAs<IntegerAttr>("lower_bound").getInt();
+  for (Attribute attribute : arena.getAs<ArrayAttr>("buffers")) {
+    auto buffer = cast<BufferAttr>(attribute);
+    bundle::ArenaBuffer entry{(uint64_t)buffer.getOffset(), (uint64_t)buffer.getSize(),
+                              (uint32_t)buffer.getFirst(), (uint32_t)buffer.getLast(), std::nullopt};
+    if (buffer.getAlias() >= 0)
+      entry.alias = buffer.getAlias();
+    target.arena.buffers.push_back(entry);
+  }
+}
+
+/// All constants of the step in one blob, each at a multiple of the arena's
+/// alignment; bool as one byte each.
+static void describeConstants(func::FuncOp step, bundle::Bundle &result, bundle::Target &target) {
+  std::string bytes;
+  for (auto constant : step.getOps<ConstantOp>()) {
+    auto value = cast<DenseElementsAttr>(constant.getValue());
+    bytes.resize((bytes.size() + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment);
+    uint64_t offset = bytes.size();
+    if (value.getElementType().isInteger(1)) {
+      for (bool bit : value.getValues<bool>())
+        bytes.push_back(bit);
+    } else if (value.isSplat()) {
+      for (int64_t i = 0; i < value.getNumElements(); ++i)
+        bytes.append(value.getRawData().data(), value.getRawData().size());
+    } else {
+      bytes.append(value.getRawData().data(), value.getRawData().size());
+    }
+    target.constants.push_back({0, offset, bytes.size() - offset});
+  }
+  if (target.constants.empty())
+    return;
+  uint32_t blob = result.addBlob(bundle::kMediaData, std::move(bytes));
+  for (bundle::Constant &constant : target.constants)
+    constant.blob = blob;
+}
+
+/// Gradients in the order in which they are final, cut into buckets.
+static void describeBuckets(bundle::Manifest &manifest, bundle::Target &target) {
+  std::vector<std::pair<uint32_t, uint32_t>> ready; // launch, output
+  for (uint32_t output = 0; output < manifest.outputs.size(); ++output) {
+    if (manifest.outputs[output].role != "gradient")
+      continue;
+    uint32_t last = 0;
+    for (uint32_t launch = 0; launch < target.launches.size(); ++launch)
+      for (const bundle::LaunchArg &arg : target.launches[launch].args)
+        if (auto *ref = std::get_if<bundle::OutputRef>(&arg); ref && ref->output == output)
+          last = launch;
+    // A reader of the gradient touches it too; the first toucher wrote it.
+    for (uint32_t launch = last + 1; launch-- > 0;)
+      for (const bundle::LaunchArg &arg : target.launches[launch].args)
+        if (auto *ref = std::get_if<bundle::OutputRef>(&arg); ref && ref->output == output)
+          last = launch;
+    ready.push_back({last, output});
+  }
+  llvm::sort(ready);
+  for (auto [launch, output] : ready) {
+    uint64_t bytes = manifest.outputs[output].bytes;
+    if (manifest.buckets.empty() || manifest.buckets.back().bytes + bytes > kBucketBytes) {
+      manifest.buckets.emplace_back();
+      target.bucketReady.push_back(0);
+    }
+    manifest.buckets.back().bytes += bytes;
+    manifest.buckets.back().gradients.push_back(output);
+    target.bucketReady.back() = std::max(target.bucketReady.back(), launch);
+  }
+}
+
+bundle::Bundle nova::buildBundle(ModuleOp planned, const ManifestFacts &facts, TargetCode code) {
+  func::FuncOp step = findStep(planned);
+  bundle::Bundle result;
+  bundle::Manifest &manifest = result.manifest;
+  manifest.name = facts.name;
+  manifest.graphDigest = facts.graphDigest;
+  manifest.producer = facts.producer;
+  manifest.numerics = facts.numerics;
+  describeSignature(step, manifest);
+
+  bundle::Target target;
+  target.name = code.name;
+  target.device = code.device;
+  uint32_t blob = result.addBlob(bundle::kMediaHost, std::move(code.object));
+  std::vector<func::FuncOp> kernels = launchedKernels(planned);
+  for (func::FuncOp kernel : kernels) {
+    target.kernels.push_back(describeKernelEntry(kernel));
+    target.kernels.back().blob = blob;
+  }
+  describeLaunches(step, kernels, target);
+  describeArena(step, target);
+  describeConstants(step, result, target);
+  describeBuckets(manifest, target);
+  manifest.targets.push_back(std::move(target));
+  return result;
+}
