@@ -1,0 +1,66 @@
+//===- Target.h - The devices novac knows ----------------------------------===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One table of plain data. A target named on the command line is a device
+// ("h200"), an architecture ("sm_90a", which stands for its canonical device),
+// or "host". Nothing here asks the machine it runs on.
+//
+//===----------------------------------------------------------------------===//
+#ifndef NOVA_TARGET_TARGET_H
+#define NOVA_TARGET_TARGET_H
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace nova::target {
+
+enum class DeviceKind : uint8_t { Gpu, Cpu };
+
+/// Peak dense rates, in floating-point operations per second (a fused
+/// multiply-add is two), products accumulated in float32. 0: no such unit.
+struct Throughput {
+  double f32 = 0;  ///< Ordinary lanes.
+  double tf32 = 0; ///< Tensor units, as all that follow.
+  double bf16 = 0;
+  double f16 = 0;
+  double f8 = 0;
+};
+
+struct Device {
+  std::string_view name;    ///< "h200"; for the CPU its instruction set.
+  std::string_view product; ///< As its maker calls it.
+  DeviceKind kind = DeviceKind::Gpu;
+  std::string_view arch; ///< "sm_90a"; "host" for the CPU.
+  /// The device its architecture stands for.
+  bool canonical = false;
+  int64_t smCount = 0; ///< Multiprocessors; cores of a CPU.
+  /// Bytes one block may use (the opt-in limit), and one multiprocessor has.
+  int64_t sharedBytesPerBlock = 0;
+  int64_t sharedBytesPerSm = 0;
+  int64_t registersPerSm = 0; ///< Of 32 bits.
+  int64_t threadsPerSm = 0;   ///< Resident at once.
+  int64_t blocksPerSm = 0;    ///< Resident at once.
+  int64_t l2Bytes = 0;        ///< Of one core for a CPU, of the device else.
+  double dramBytesPerSecond = 0;
+  Throughput flops;
+};
+
+/// The table, in the order in which people are shown it.
+std::span<const Device> devices();
+
+/// The row a target name stands for: a device name, an architecture (its
+/// canonical row), "host". Null for any other name.
+const Device *findTarget(std::string_view name);
+
+/// Every name findTarget() accepts: architectures, devices, "host".
+std::vector<std::string_view> targetNames();
+
+} // namespace nova::target
+
+#endif // NOVA_TARGET_TARGET_H
