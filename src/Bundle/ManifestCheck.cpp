@@ -402,7 +402,7 @@ private:
                   std::to_string(k.params.size()) +
                       ", one per parameter of kernel " + quote(k.name));
     for (size_t i = 0; i < l.args.size() && !failed(); ++i)
-      argument(t, l.args[i], k.params[i], index, path, i);
+      argument(t, l.args[i], k.params[i], index, at(path + ".args", i));
   }
 
   static std::optional<MemoryRef> memoryOf(const LaunchArg &arg) {
@@ -416,28 +416,28 @@ private:
   }
 
   void argument(const Target &t, const LaunchArg &arg, const Param &param,
-                size_t index, const std::string &path, size_t i) {
+                size_t index, const std::string &path) {
+    auto expect = [&](ParamKind kind, const char *got) {
+      if (param.kind == kind)
+        return true;
+      const char *wanted = param.kind == ParamKind::Pointer ? "memory"
+                           : param.kind == ParamKind::TensorMap
+                               ? "a tensormap"
+                               : "an immediate";
+      fail(path, got,
+           std::string(wanted) + ", as that parameter of the kernel");
+      return false;
+    };
     if (std::optional<MemoryRef> ref = memoryOf(arg)) {
-      if (param.kind != ParamKind::Pointer)
-        return fail(at(path + ".args", i), "memory",
-                    "what the kernel's parameter is: no pointer");
-      reach(t, *ref, index, at(path + ".args", i));
-      return;
+      if (expect(ParamKind::Pointer, "memory"))
+        reach(t, *ref, index, path);
+    } else if (const auto *immediate = std::get_if<Immediate>(&arg)) {
+      if (expect(ParamKind::Scalar, "an immediate") &&
+          dtypeBytes(immediate->type) == 0)
+        fail(path + ".type", quote(immediate->type), "a dtype");
+    } else if (expect(ParamKind::TensorMap, "a tensormap")) {
+      tensorMap(t, std::get<TensorMap>(arg), index, path + ".tensormap");
     }
-    if (const auto *immediate = std::get_if<Immediate>(&arg)) {
-      if (param.kind != ParamKind::Scalar)
-        return fail(at(path + ".args", i), "an immediate",
-                    "what the kernel's parameter is: no scalar");
-      if (dtypeBytes(immediate->type) == 0)
-        return fail(at(path + ".args", i) + ".type", quote(immediate->type),
-                    "a dtype");
-      return;
-    }
-    if (param.kind != ParamKind::TensorMap)
-      return fail(at(path + ".args", i), "a tensormap",
-                  "what the kernel's parameter is: no tensormap");
-    tensorMap(t, std::get<TensorMap>(arg), index,
-              at(path + ".args", i) + ".tensormap");
   }
 
   void tensorMap(const Target &t, const TensorMap &map, size_t index,
@@ -475,7 +475,7 @@ private:
     }
     if (!to || !immediate(2, "int64") ||
         (memset ? !immediate(1, "uint8") : !from))
-      return fail(path + ".args", "other arguments", form);
+      return fail(path + ".args", "arguments of other kinds", form);
     uint64_t count = immediate(2, "int64")->bits;
     uint64_t room = reach(t, *to, index, at(path + ".args", 0));
     if (!memset)

@@ -22,6 +22,22 @@ std::string withPrefix(std::string_view what, const std::string &message) {
   return out += message;
 }
 
+/// Bytes that may be no UTF-8 as \xHH: the message quotes what was read.
+std::string printable(const std::string &text) {
+  static const char digits[] = "0123456789abcdef";
+  std::string out;
+  for (unsigned char c : text) {
+    if (c < 0x80) {
+      out += static_cast<char>(c);
+      continue;
+    }
+    out += "\\x";
+    out += digits[c >> 4];
+    out += digits[c & 15];
+  }
+  return out;
+}
+
 /// Builds the tree, refusing on the way what a tree can no longer show.
 class TreeBuilder : public nlohmann::json_sax<Json> {
 public:
@@ -49,7 +65,7 @@ public:
   bool end_array() override { return close(); }
   bool key(string_t &value) override {
     if (stack.back()->contains(value))
-      return fail(path() + ": the key \"" + value.substr(0, 60) +
+      return fail(path(/*whole=*/true) + ": the key \"" + value.substr(0, 60) +
                   "\" appears twice, expected once");
     keys.back() = std::move(value);
     return true;
@@ -64,7 +80,7 @@ public:
     if (bracket != std::string::npos)
       message.erase(0, bracket + 2);
     return fail("not JSON at byte " + std::to_string(position) + ": " +
-                message);
+                printable(message));
   }
 
 private:
@@ -73,13 +89,20 @@ private:
       error = badInput(withPrefix(what, message));
     return false;
   }
-  std::string path() const {
+  /// The way to the value in progress, or with `whole` to the container on top.
+  std::string path(bool whole = false) const {
     std::string out;
     for (size_t i = 0; i < stack.size(); ++i) {
+      bool top = i + 1 == stack.size();
+      if (top && whole)
+        break;
+      // A container in progress is already the last element of its parent.
       if (stack[i]->is_array())
-        out += "[" + std::to_string(stack[i]->size()) + "]";
-      else if (i + 1 < stack.size() || !keys[i].empty())
-        out += (out.empty() ? "" : ".") + keys[i];
+        out += "[" + std::to_string(stack[i]->size() - !top) + "]";
+      else if (!out.empty())
+        out += "." + keys[i];
+      else
+        out += keys[i];
     }
     return out.empty() ? "top level" : out;
   }
