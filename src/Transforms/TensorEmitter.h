@@ -31,8 +31,11 @@ class TensorEmitter : public mlir::ImplicitLocOpBuilder {
   using Value = mlir::Value;
 
 public:
-  explicit TensorEmitter(mlir::Operation *op)
-      : ImplicitLocOpBuilder(op->getLoc(), op) {}
+  /// Writes before `op`, at its location; `listener` hears of each operation.
+  explicit TensorEmitter(mlir::Operation *op, Listener *listener = nullptr)
+      : ImplicitLocOpBuilder(op->getLoc(), op) {
+    setListener(listener);
+  }
 
   Value add(Value a, Value b) { return AddOp::create(*this, a, b); }
   Value sub(Value a, Value b) { return SubOp::create(*this, a, b); }
