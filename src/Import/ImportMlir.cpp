@@ -1,0 +1,205 @@
+//===- ImportMlir.cpp - Nova MLIR, text or bytecode, and the step contract
+//-===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Build.h"
+#include "nova/Import/Import.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace mlir;
+using namespace nova;
+
+OwningOpRef<ModuleOp> nova::importMlir(llvm::MemoryBufferRef buffer,
+                                       MLIRContext &context) {
+  loadGraphDialects(context);
+  llvm::SourceMgr sources;
+  // Not a copy: bytecode may be large. A terminating zero is what text needs,
+  // and readers of files provide it.
+  sources.AddNewSourceBuffer(
+      llvm::MemoryBuffer::getMemBufferCopy(buffer.getBuffer(),
+                                           buffer.getBufferIdentifier()),
+      llvm::SMLoc());
+  SourceMgrDiagnosticHandler handler(sources, &context);
+  auto module = parseSourceFile<ModuleOp>(sources, ParserConfig(&context));
+  if (!module || failed(verifyStep(*module)))
+    return nullptr;
+  return module;
+}
+
+namespace {
+
+class StepVerifier {
+public:
+  explicit StepVerifier(ModuleOp module) : module(module) {}
+
+  LogicalResult run() {
+    findStep();
+    if (step) {
+      checkArguments();
+      checkResults();
+      checkBody();
+    }
+    return success(good);
+  }
+
+private:
+  InFlightDiagnostic bad(Location loc) {
+    good = false;
+    return emitError(loc);
+  }
+  void findStep();
+  void checkArguments();
+  void checkResults();
+  void checkBody();
+  /// The value of a string attribute, one of `known` where that is not empty.
+  StringRef word(DictionaryAttr attributes, StringRef name, Location loc,
+                 const Twine &what, ArrayRef<StringRef> known = {});
+
+  ModuleOp module;
+  func::FuncOp step;
+  bool good = true;
+};
+
+void StepVerifier::findStep() {
+  for (Operation &op : *module.getBody()) {
+    auto function = dyn_cast<func::FuncOp>(op);
+    if (function && function.getName() == "step")
+      step = function;
+    else
+      bad(op.getLoc()) << "got " << op.getName()
+                       << (function ? " @" + function.getName().str() : "")
+                       << " beside the step, expected func.func @step alone";
+  }
+  if (!step) {
+    bad(module.getLoc()) << "no function named step";
+    return;
+  }
+  if (step.isExternal()) {
+    bad(step.getLoc()) << "the function step has no body";
+    step = nullptr;
+    return;
+  }
+  if (!step->getAttrOfType<StringAttr>(attr::graph))
+    bad(step.getLoc()) << "step: missing " << attr::graph
+                       << ", expected the graph's name";
+  if (!step.getBody().hasOneBlock())
+    bad(step.getLoc()) << "step has " << step.getBody().getBlocks().size()
+                       << " blocks, expected one";
+}
+
+StringRef StepVerifier::word(DictionaryAttr attributes, StringRef name,
+                             Location loc, const Twine &what,
+                             ArrayRef<StringRef> known) {
+  auto value = attributes ? attributes.getAs<StringAttr>(name) : StringAttr();
+  if (!value) {
+    bad(loc) << what << ": missing the string " << name;
+    return {};
+  }
+  if (known.empty() || llvm::is_contained(known, value.getValue()))
+    return value.getValue();
+  bad(loc) << what << ": " << name << ": got " << value << ", expected one of "
+           << llvm::join(known, ", ");
+  return {};
+}
+
+void StepVerifier::checkArguments() {
+  llvm::StringSet<> names;
+  for (BlockArgument argument : step.getArguments()) {
+    unsigned i = argument.getArgNumber();
+    Location loc = argument.getLoc();
+    std::string what = "step: argument " + std::to_string(i);
+    DictionaryAttr attributes = step.getArgAttrDict(i);
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (!type || !type.hasStaticShape()) {
+      bad(loc) << what << ": got " << argument.getType()
+               << ", expected a tensor of static shape";
+      continue;
+    }
+    StringRef name = word(attributes, attr::name, loc, what);
+    if (!name.empty() && !names.insert(name).second)
+      bad(loc) << what << ": " << attr::name << ": \"" << name
+               << "\" is taken, expected unique names";
+    StringRef role = word(attributes, attr::role, loc, what,
+                          {"parameter", "state", "buffer", "scalar", "input"});
+    word(attributes, attr::path, loc, what);
+    if (!attributes)
+      continue;
+    if (role == "scalar" && type.getRank() != 0)
+      bad(loc) << what << ": got " << type << ", expected rank 0 for a scalar";
+    if (Attribute strides = attributes.get(attr::strides)) {
+      auto list = dyn_cast<DenseI64ArrayAttr>(strides);
+      if (!list || list.size() != type.getRank() ||
+          llvm::any_of(list.asArrayRef(), [](int64_t s) { return s < 0; }))
+        bad(loc) << what << ": " << attr::strides << ": got " << strides
+                 << ", expected array<i64> of " << type.getRank()
+                 << " strides >= 0";
+    }
+    if (Attribute advance = attributes.get(attr::advance))
+      if (role != "scalar" || !isa<FloatAttr>(advance) ||
+          !cast<FloatAttr>(advance).getType().isF64())
+        bad(loc) << what << ": " << attr::advance << ": got " << advance
+                 << ", expected an f64, on a scalar only";
+  }
+}
+
+void StepVerifier::checkResults() {
+  if (step.getNumResults() == 0)
+    bad(step.getLoc()) << "step has no result, expected at least one";
+  llvm::SmallDenseMap<int64_t, unsigned> updated;
+  for (unsigned i = 0; i < step.getNumResults(); ++i) {
+    Location loc = step.getLoc();
+    std::string what = "step: result " + std::to_string(i);
+    DictionaryAttr attributes = step.getResultAttrDict(i);
+    StringRef role = word(attributes, attr::role, loc, what,
+                          {"loss", "output", "gradient", "update"});
+    Attribute updates = attributes ? attributes.get(attr::updates) : nullptr;
+    if (role != "update") {
+      if (updates)
+        bad(loc) << what << ": " << attr::updates << ": got " << updates
+                 << ", expected none for the role " << role;
+      continue;
+    }
+    auto index = dyn_cast_or_null<IntegerAttr>(updates);
+    if (!index || !index.getType().isInteger(64) || index.getInt() < 0 ||
+        index.getInt() >= step.getNumArguments()) {
+      auto diagnostic = bad(loc) << what << ": " << attr::updates << ": got ";
+      (updates ? diagnostic << updates : diagnostic << "nothing")
+          << ", expected an i64 in [0, " << step.getNumArguments() << ")";
+      continue;
+    }
+    Type argument = step.getArgumentTypes()[index.getInt()];
+    if (argument != step.getResultTypes()[i])
+      bad(loc) << what << ": " << step.getResultTypes()[i]
+               << " replaces argument " << index.getInt() << " of " << argument
+               << ", expected the same type";
+    auto [other, fresh] = updated.try_emplace(index.getInt(), i);
+    if (!fresh)
+      bad(loc) << what << ": argument " << index.getInt()
+               << " is updated by result " << other->second
+               << " already, expected one update";
+  }
+}
+
+void StepVerifier::checkBody() {
+  for (Operation &op : step.getBody().front())
+    if (!isa_and_nonnull<NovaDialect>(op.getDialect()) || isa<LaunchOp>(op))
+      if (!isa<func::ReturnOp>(op))
+        bad(op.getLoc()) << "step: got " << op.getName()
+                         << ", expected operations of the nova dialect";
+}
+
+} // namespace
+
+LogicalResult nova::verifyStep(ModuleOp module) {
+  return StepVerifier(module).run();
+}
