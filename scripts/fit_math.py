@@ -126,16 +126,18 @@ class Fit:
 
 
 class Constant:
-    """A constant split into `parts` terms of `bits` significant bits each, largest first."""
+    """A constant split into terms, largest first, of the given numbers of significant bits. The last is rounded to
+    nearest, the others down, so that all are positive."""
 
-    def __init__(self, name, text, value, bits, parts):
-        self.name, self.text, self.value, self.bits, self.parts = name, text, value, bits, parts
+    def __init__(self, name, text, value, bits):
+        self.name, self.text, self.value, self.bits = name, text, mpf(value), bits
 
     def emit(self):
-        rest, body = mpf(self.value), []
-        bits = self.bits if isinstance(self.bits, (list, tuple)) else [self.bits] * self.parts
-        for b in bits:
+        rest, body = self.value, []
+        for i, b in enumerate(self.bits):
             part = round_to(rest, b)
+            if part > rest and i + 1 < len(self.bits):
+                part -= mpf(2) ** (mp.frexp(part)[1] - b)
             body.append("    " + hexadecimal(part))
             rest -= part
         return f"/// {self.text}\ninline constexpr double {self.name}[] = {{\n" + ",\n".join(body) + "};\n"
@@ -200,16 +202,30 @@ class Table:
         return f"/// {self.text}\ninline constexpr double {self.name}[] = {{\n{body}}};\n"
 
 
+class Words:
+    """The fraction bits of a value in 64-bit words, after one zero word."""
+
+    def __init__(self, name, text, value, count):
+        self.name, self.text, self.value, self.count = name, text, value, count
+
+    def emit(self):
+        with mp.workprec(64 * self.count + 64):
+            bits = int(mp.floor(self.value() * mpf(2) ** (64 * (self.count - 1))))
+        words = [(bits >> (64 * (self.count - 1 - i))) & (2 ** 64 - 1) for i in range(self.count)]
+        body = ",\n".join(f"    0x{w:016x}" for w in words)
+        return f"/// {self.text}\ninline constexpr uint64_t {self.name}[] = {{\n{body}}};\n"
+
+
 # Exponents E at which float32 sin and cos change the window of 2/pi.
 TRIG_F32 = [44, 65, 86, 107]
 
 FITS = [
-    Constant("kLn2F32", "ln 2, the head short enough for n*head to be exact when |n| < 2^9.", LN2, [15, 24], 2),
-    Constant("kLn2F64", "ln 2, the head short enough for n*head to be exact when |n| < 2^12.", LN2, [41, 53], 2),
-    Constant("kLog2eF32", "log2 e = 1/ln 2.", 1 / LN2, 24, 2),
-    Constant("kLog2eF64", "log2 e = 1/ln 2.", 1 / LN2, 53, 2),
-    Constant("kTwoOverPi", "2/pi in doubles.", 2 / mp.pi, 53, 3),
-    Constant("kPiOver2", "pi/2 in doubles.", mp.pi / 2, 53, 3),
+    Constant("kLn2F32", "ln 2, the head short enough for n*head to be exact when |n| < 2^9.", LN2, [15, 24]),
+    Constant("kLn2F64", "ln 2, the head short enough for n*head to be exact when |n| < 2^12.", LN2, [41, 53]),
+    Constant("kLog2eF32", "log2 e = 1/ln 2.", 1 / LN2, [24, 24]),
+    Constant("kLog2eF64", "log2 e = 1/ln 2.", 1 / LN2, [53, 53]),
+    Constant("kTwoOverPi", "2/pi in doubles.", 2 / mp.pi, [53, 53, 53]),
+    Constant("kPiOver2", "pi/2 in doubles.", mp.pi / 2, [53, 53, 53]),
     Table("kTrigBoundsF32", "From each of these on, sin and cos use the next pair of kTrigF32.",
           [mpf(2) ** e for e in TRIG_F32]),
     Table("kTrigF32", "Pairs of doubles: 2/pi, then its bits of weight below 2^(25-E).",
@@ -233,7 +249,7 @@ FITS = [
         lambda f: mp.log1p(f) / LN2 / f, lambda f: f * LN2 / mp.log1p(f)),
     Fit("kPowExp2F32", "exp2(r) = P(r) in doubles, relative to exp2(r),", mpf("-0.5001"), mpf("0.5001"), 6, 53,
         lambda r: mp.exp(r * LN2), lambda r: mp.exp(-r * LN2), fixed=[mpf(1)]),
-    *exp_fits("F64", 53, 11, 12, 12),
+    *exp_fits("F64", 53, 11, 11, 11),
     Fit("kLogF64", "log((1+s)/(1-s)) = 2s + s z P(z), z = s^2, relative to the logarithm,", mpf(2) ** -60,
         mpf("0.04"), 6, 53, sq(lambda s: (2 * mp.atanh(s) - 2 * s) / s ** 3), sq(lambda s: s ** 3 / mp.atanh(s) / 2)),
     Fit("kTanhF64", "tanh(x) = x + x z P(z), z = x^2, relative to tanh(x),", mpf(2) ** -50, mpf("0.625") ** 2, 10, 53,
@@ -241,8 +257,18 @@ FITS = [
     Fit("kErfF64", "erf(x) = x + x P(z), z = x^2, relative to erf(x),", mpf(2) ** -50, mpf("0.9375") ** 2, 11, 53,
         sq(lambda x: mp.erf(x) / x - 1), sq(lambda x: x / mp.erf(x))),
     Fit("kErfcxF64", "exp(x^2) (1 - erf(x)) = P(t), x = 2(1+t)/(1-t), absolute error of erf(x) / erf(x),",
-        (mpf("0.9375") - 2) / (mpf("0.9375") + 2), mpf("0.5"), 15, 53, lambda t: erfcx(2 * (1 + t) / (1 - t)),
+        (mpf("0.9375") - 2) / (mpf("0.9375") + 2), mpf("0.5"), 13, 53, lambda t: erfcx(2 * (1 + t) / (1 - t)),
         lambda t: mp.exp(-(2 * (1 + t) / (1 - t)) ** 2)),
+    Fit("kSinF64", "sin(r) = r + r z P(z), z = r^2, relative to sin(r),", mpf(2) ** -50, QUARTER_PI ** 2, 5, 53,
+        sq(lambda r: (mp.sin(r) - r) / r ** 3), sq(lambda r: r ** 3 / mp.sin(r))),
+    Fit("kCosF64", "cos(r) = 1 - z/2 + z^2 P(z), z = r^2, relative to cos(r),", mpf(2) ** -50, QUARTER_PI ** 2, 5, 53,
+        sq(lambda r: (mp.cos(r) - 1 + r ** 2 / 2) / r ** 4), sq(lambda r: r ** 4 / mp.cos(r))),
+    Words("kTwoOverPiWords", "A zero word, then the fraction bits of 2/pi, highest first.", lambda: 2 / mp.pi, 20),
+    Constant("kThird", "1/3 in doubles.", mpf(1) / 3, [53, 53]),
+    Constant("kTwoLog2eF64", "2/ln 2 in doubles.", 2 / LN2, [53, 53]),
+    Fit("kPowLogF64", "log((1+s)/(1-s)) = 2s (1 + z (1/3 + z P(z))), z = s^2, relative to the logarithm,",
+        mpf(2) ** -30, mpf("0.04"), 7, 53, sq(lambda s: ((mp.atanh(s) / s - 1) / s ** 2 - mpf(1) / 3) / s ** 2),
+        sq(lambda s: s ** 5 / mp.atanh(s))),
 ]
 
 
@@ -262,6 +288,8 @@ def header():
 //===----------------------------------------------------------------------===//
 #ifndef NOVA_LIB_MATH_COEFFICIENTS_H
 #define NOVA_LIB_MATH_COEFFICIENTS_H
+
+#include <cstdint>
 
 namespace nova::coefficients {
 

@@ -13,6 +13,8 @@
 #ifndef NOVA_LIB_MATH_COEFFICIENTS_H
 #define NOVA_LIB_MATH_COEFFICIENTS_H
 
+#include <cstdint>
+
 namespace nova::coefficients {
 
 /// ln 2, the head short enough for n*head to be exact when |n| < 2^9.
@@ -22,8 +24,8 @@ inline constexpr double kLn2F32[] = {
 
 /// ln 2, the head short enough for n*head to be exact when |n| < 2^12.
 inline constexpr double kLn2F64[] = {
-    0x1.62e42fefa4p-1,
-    -0x1.8432a1b0e2634p-43};
+    0x1.62e42fefa3p-1,
+    0x1.3de6af278ece6p-42};
 
 /// log2 e = 1/ln 2.
 inline constexpr double kLog2eF32[] = {
@@ -37,15 +39,15 @@ inline constexpr double kLog2eF64[] = {
 
 /// 2/pi in doubles.
 inline constexpr double kTwoOverPi[] = {
-    0x1.45f306dc9c883p-1,
-    -0x1.6b01ec5417056p-55,
-    -0x1.6447e493ad4cep-109};
+    0x1.45f306dc9c882p-1,
+    0x1.4a7f09d5f47d4p-54,
+    0x1.a6ee06db14acdp-107};
 
 /// pi/2 in doubles.
 inline constexpr double kPiOver2[] = {
     0x1.921fb54442d18p+0,
-    0x1.1a62633145c07p-54,
-    -0x1.f1976b7ed8fbcp-110};
+    0x1.1a62633145c06p-54,
+    0x1.c1cd129024e09p-107};
 
 /// From each of these on, sin and cos use the next pair of kTrigF32.
 inline constexpr double kTrigBoundsF32[] = {
@@ -208,35 +210,33 @@ inline constexpr double kExpF64[] = {
     0x1.ad9f59e2ec3e3p-26};
 
 /// expm1(r) = r + r^2 P(r), relative to expm1(r),
-/// on [-0.346608, 0.346608], error 2^-61.617.
+/// on [-0.346608, 0.346608], error 2^-55.587.
 inline constexpr double kExpm1F64[] = {
-    0x1p-1,
-    0x1.5555555555559p-3,
-    0x1.5555555555559p-5,
-    0x1.111111110f70ap-7,
-    0x1.6c16c16c16846p-10,
-    0x1.a01a01af9c42dp-13,
-    0x1.a01a019e37bb6p-16,
-    0x1.71ddf93951524p-19,
-    0x1.27e4f9094bf32p-22,
-    0x1.af5d04e644d68p-26,
-    0x1.1f384d00bd0f4p-29};
+    0x1.0000000000005p-1,
+    0x1.555555555554fp-3,
+    0x1.5555555552277p-5,
+    0x1.1111111114e28p-7,
+    0x1.6c16c17ec6513p-10,
+    0x1.a01a0186c913fp-13,
+    0x1.a019a7d388534p-16,
+    0x1.71de675f0ed14p-19,
+    0x1.28a170ee721bp-22,
+    0x1.ae9761d00e47ap-26};
 
 /// exp2(r) = 1 + r P(r), relative to exp2(r),
-/// on [-0.5001, 0.5001], error 2^-59.735.
+/// on [-0.5001, 0.5001], error 2^-57.765.
 inline constexpr double kExp2F64[] = {
     0x1.62e42fefa39efp-1,
-    0x1.ebfbdff82c58ep-3,
-    0x1.c6b08d704a1d5p-5,
-    0x1.3b2ab6fba519ep-7,
-    0x1.5d87fe7873f81p-10,
-    0x1.430912f7571adp-13,
-    0x1.ffcbfd4b483dfp-17,
-    0x1.62c0272411787p-20,
-    0x1.b5232d3587e5cp-24,
-    0x1.e4bbaface0ecbp-28,
-    0x1.ec7997c123e1p-32,
-    0x1.e0ae03d1c168bp-36};
+    0x1.ebfbdff82c59cp-3,
+    0x1.c6b08d704a0d4p-5,
+    0x1.3b2ab6fba11e8p-7,
+    0x1.5d87fe78b3bc5p-10,
+    0x1.4309130c0560cp-13,
+    0x1.ffcbfbf8b9f2cp-17,
+    0x1.62bfcdd0d15ccp-20,
+    0x1.b5260dad70ba1p-24,
+    0x1.e611bbe46bc74p-28,
+    0x1.e80ef6bb01884p-32};
 
 /// log((1+s)/(1-s)) = 2s + s z P(z), z = s^2, relative to the logarithm,
 /// on [8.67362e-19, 0.04], error 2^-55.902.
@@ -281,24 +281,87 @@ inline constexpr double kErfF64[] = {
     -0x1.841ebdbd9e2abp-31};
 
 /// exp(x^2) (1 - erf(x)) = P(t), x = 2(1+t)/(1-t), absolute error of erf(x) / erf(x),
-/// on [-0.361702, 0.5], error 2^-63.469.
+/// on [-0.361702, 0.5], error 2^-62.013.
 inline constexpr double kErfcxF64[] = {
     0x1.058671b52c776p-2,
-    -0x1.b57034efd3f71p-2,
-    0x1.eeea7dc8a77f5p-3,
-    -0x1.437f0b68c2622p-4,
-    0x1.e9471598acda8p-9,
-    0x1.ca95ed63f4d21p-8,
-    -0x1.bc25a30921e16p-11,
-    -0x1.016b67c4765a1p-10,
-    0x1.6d561c46b9fdfp-15,
-    0x1.6daa89f5e7f78p-13,
-    0x1.cf38aa8979681p-16,
-    -0x1.cb0625c826a63p-16,
-    -0x1.dc8a69c8fb399p-17,
-    -0x1.64c13a427e28fp-21,
-    0x1.a2df1829cf739p-23,
-    -0x1.ab353aff4be38p-21};
+    -0x1.b57034efd3f77p-2,
+    0x1.eeea7dc8a76a9p-3,
+    -0x1.437f0b68c1a62p-4,
+    0x1.e947159e20639p-9,
+    0x1.ca95ed708a477p-8,
+    -0x1.bc25a78fb1927p-11,
+    -0x1.016b7c210847dp-10,
+    0x1.6d56064c8f015p-15,
+    0x1.6db9cb24fe375p-13,
+    0x1.d0a8e25c456d1p-16,
+    -0x1.ccbba9eae3717p-16,
+    -0x1.fb1536b852c64p-17,
+    -0x1.1783e11acbe6ap-19};
+
+/// sin(r) = r + r z P(z), z = r^2, relative to sin(r),
+/// on [8.88178e-16, 0.641771], error 2^-57.532.
+inline constexpr double kSinF64[] = {
+    -0x1.5555555555545p-3,
+    0x1.111111110f25fp-7,
+    -0x1.a01a019b4b705p-13,
+    0x1.71de34ca2ab39p-19,
+    -0x1.ae5ddd5f8c29fp-26,
+    0x1.5d6b200a8a2bep-33};
+
+/// cos(r) = 1 - z/2 + z^2 P(z), z = r^2, relative to cos(r),
+/// on [8.88178e-16, 0.641771], error 2^-63.482.
+inline constexpr double kCosF64[] = {
+    0x1.5555555555548p-5,
+    -0x1.6c16c16c1498ep-10,
+    0x1.a01a019beb599p-16,
+    -0x1.27e4f77ad615dp-22,
+    0x1.1ee98ae47356cp-29,
+    -0x1.8f7c8b9e02c16p-37};
+
+/// A zero word, then the fraction bits of 2/pi, highest first.
+inline constexpr uint64_t kTwoOverPiWords[] = {
+    0x0000000000000000,
+    0xa2f9836e4e441529,
+    0xfc2757d1f534ddc0,
+    0xdb6295993c439041,
+    0xfe5163abdebbc561,
+    0xb7246e3a424dd2e0,
+    0x06492eea09d1921c,
+    0xfe1deb1cb129a73e,
+    0xe88235f52ebb4484,
+    0xe99c7026b45f7e41,
+    0x3991d639835339f4,
+    0x9c845f8bbdf9283b,
+    0x1ff897ffde05980f,
+    0xef2f118b5a0a6d1f,
+    0x6d367ecf27cb09b7,
+    0x4f463f669e5fea2d,
+    0x7527bac7ebe5f17b,
+    0x3d0739f78a5292ea,
+    0x6bfb5fb11f8d5d08,
+    0x56033046fc7b6bab};
+
+/// 1/3 in doubles.
+inline constexpr double kThird[] = {
+    0x1.5555555555555p-2,
+    0x1.5555555555555p-56};
+
+/// 2/ln 2 in doubles.
+inline constexpr double kTwoLog2eF64[] = {
+    0x1.71547652b82fep+1,
+    0x1.777d0ffda0d24p-55};
+
+/// log((1+s)/(1-s)) = 2s (1 + z (1/3 + z P(z))), z = s^2, relative to the logarithm,
+/// on [9.31323e-10, 0.04], error 2^-69.051.
+inline constexpr double kPowLogF64[] = {
+    0x1.9999999999968p-3,
+    0x1.2492492498d43p-3,
+    0x1.c71c71bc77141p-4,
+    0x1.745d1bc352ab6p-4,
+    0x1.3b1298f4236e9p-4,
+    0x1.113a093e49589p-4,
+    0x1.dad217d963e8ap-5,
+    0x1.01789d859f4fap-4};
 
 } // namespace nova::coefficients
 

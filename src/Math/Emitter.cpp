@@ -101,6 +101,12 @@ Num shrLogical(const Num &a, unsigned n) {
   return a.with(
       arith::ShRUIOp::create(*a.b, a.value, constant(a, n).value));
 }
+Num shl(const Num &a, const Num &n) {
+  return a.with(arith::ShLIOp::create(*a.b, a.value, n.value));
+}
+Num shrLogical(const Num &a, const Num &n) {
+  return a.with(arith::ShRUIOp::create(*a.b, a.value, n.value));
+}
 Num shrArithmetic(const Num &a, unsigned n) {
   return a.with(
       arith::ShRSIOp::create(*a.b, a.value, constant(a, n).value));
@@ -109,6 +115,19 @@ Num maxSigned(const Num &a, const Num &c) {
   return a.with(arith::MaxSIOp::create(*a.b, a.value, c.value));
 }
 
+WideProduct mulWide(const Num &a, const Num &c) {
+  auto op = arith::MulUIExtendedOp::create(*a.b, a.value, c.value);
+  return {a.with(op.getLow()), a.with(op.getHigh())};
+}
+Num lessUnsigned(const Num &a, const Num &c) {
+  return a.with(arith::CmpIOp::create(*a.b, arith::CmpIPredicate::ult, a.value,
+                                      c.value));
+}
+Num zeroExtend(const Num &condition, const Num &like) {
+  return condition.with(arith::ExtUIOp::create(
+      *condition.b, typeLike(condition.type(), like.elementType()),
+      condition.value));
+}
 Num truncInt(const Num &a, unsigned bits) {
   Type type =
       typeLike(a.type(), IntegerType::get(a.value.getContext(), bits));
@@ -183,6 +202,11 @@ Num toF32(const Num &a) { return convertFloat(a, a.b->getF32Type()); }
 Num intToFloat(const Num &a, const Num &like) {
   Type type = typeLike(a.type(), like.elementType());
   return a.with(arith::SIToFPOp::create(*a.b, type, a.value));
+}
+
+Num unsignedToFloat(const Num &a, const Num &like) {
+  Type type = typeLike(a.type(), like.elementType());
+  return a.with(arith::UIToFPOp::create(*a.b, type, a.value));
 }
 
 Num horner(const Num &x, ArrayRef<double> c) {

@@ -90,8 +90,19 @@ NOVA_MIXED(!=)
 /// Integer only: shifts by a constant and maximum.
 Num shl(const Num &a, unsigned n);
 Num shrLogical(const Num &a, unsigned n);
+Num shl(const Num &a, const Num &n);
+Num shrLogical(const Num &a, const Num &n);
 Num shrArithmetic(const Num &a, unsigned n);
 Num maxSigned(const Num &a, const Num &c);
+/// Both halves of the unsigned product.
+struct WideProduct {
+  Num low, high;
+};
+WideProduct mulWide(const Num &a, const Num &c);
+/// Unsigned a < c.
+Num lessUnsigned(const Num &a, const Num &c);
+/// 0 or 1 of a condition, in the integer type of `like`.
+Num zeroExtend(const Num &condition, const Num &like);
 /// The low `bits` bits.
 Num truncInt(const Num &a, unsigned bits);
 
@@ -120,8 +131,9 @@ Num asFloat(const Num &a, const Num &like);
 /// Conversions to float types.
 Num toF64(const Num &a);
 Num toF32(const Num &a);
-/// Signed integer to the float type of `like`.
+/// Signed or unsigned integer to the float type of `like`.
 Num intToFloat(const Num &a, const Num &like);
+Num unsignedToFloat(const Num &a, const Num &like);
 
 /// sum c[k] x^k by Horner's rule. `c` not empty.
 Num horner(const Num &x, llvm::ArrayRef<double> c);

@@ -75,13 +75,25 @@ Num expNormal(const Num &x) {
   return p * asFloat(shl(asInt(n.biased), formatOf(x).mantissaBits), x);
 }
 
+/// exp2(n + r), `biased` holding n + 2*bias.
+static Num exp2Reduced(const Num &r, const Num &biased, const ExpFormat &f) {
+  SmallVector<double> c{1.0};
+  c.append(f.exp2.begin(), f.exp2.end());
+  return scaleInHalves(horner(r, c), biased);
+}
+
 Num exp2(const Num &x) {
   const ExpFormat &f = expFormatOf(x);
   Num clamped = atMost(atLeast(x, f.low2), f.high2);
   Rounded n = roundByMagic(clamped, 2 * formatOf(x).bias);
-  SmallVector<double> c{1.0};
-  c.append(f.exp2.begin(), f.exp2.end());
-  return scaleInHalves(horner(clamped - n.asFloat, c), n.biased);
+  return exp2Reduced(clamped - n.asFloat, n.biased, f);
+}
+
+Num exp2(const Num &x, const Num &low) {
+  const ExpFormat &f = expFormatOf(x);
+  Num clamped = atMost(atLeast(x, f.low2), f.high2);
+  Rounded n = roundByMagic(clamped, 2 * formatOf(x).bias);
+  return exp2Reduced(clamped - n.asFloat + low, n.biased, f);
 }
 
 // With s = 2^(n-1): expm1(x) = 2 (s (r + r^2 P) + s - 1/2). The halving keeps s

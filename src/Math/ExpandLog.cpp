@@ -14,7 +14,6 @@ using namespace llvm;
 namespace nova::expand {
 
 static constexpr double kInf = std::numeric_limits<double>::infinity();
-static constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 namespace {
 /// bits(x) = k * 2^mantissaBits + bits(1 + f), 1 + f in [2/3, 4/3).
@@ -39,48 +38,51 @@ static BitSplit splitBits(const Num &x) {
   return {biased, asFloat(significand, x)};
 }
 
-/// The exponent as a float, less `offset`: put into the low bits of
-/// 2^mantissaBits, which spares a conversion that f64 lacks on AVX2.
-static Num exponentAsFloat(const Num &biasedExponent, const Num &like,
-                           const Num &offset) {
+/// The exponent k as a float: put into the low bits of 2^mantissaBits, which
+/// spares a conversion that f64 lacks on AVX2.
+static Num exponentAsFloat(const Num &biasedExponent, const Num &like) {
   const Format &format = formatOf(like);
   uint64_t carrierBits = uint64_t(format.bias + format.mantissaBits)
                          << format.mantissaBits;
   Num field = shrLogical(biasedExponent, format.mantissaBits);
   Num carried = asFloat(field | bitsConstant(field, carrierBits), like);
-  return carried - offset;
-}
-
-static double carrierOffset(const Format &format) {
-  return double(uint64_t(1) << format.mantissaBits) + format.bias;
+  return carried - (double(uint64_t(1) << format.mantissaBits) + format.bias);
 }
 
 LogParts splitNormal(const Num &x) {
   BitSplit split = splitBits(x);
-  Num offset = constant(x, carrierOffset(formatOf(x)));
-  return {exponentAsFloat(split.biasedExponent, x, offset),
-          split.significand - 1.0};
+  return {exponentAsFloat(split.biasedExponent, x), split.significand - 1.0};
 }
 
-/// The same for any x > 0; a subnormal is scaled up first.
-static LogParts splitPositive(const Num &x) {
+// Special values enter as terms that are 0 elsewhere: a select against 0 or
+// against all ones is one AND or OR of the comparison's mask, while a select of
+// two values costs three on current x86. They rely on the tail of ln 2 being
+// positive (no inf - inf) and on f being finite whatever the bits of x.
+
+/// e for log(x), with +-inf where x is infinite or 0.
+static Num withInfinities(const Num &e, const Num &x, double zero) {
+  Num r = e + select(x == zero, -kInf, constant(x, 0.0));
+  return r + select(x == kInf, kInf, constant(x, 0.0));
+}
+
+/// NaN where x < low or x is NaN.
+static Num withNan(const Num &result, const Num &x, double low) {
+  uint64_t ones = x.bits() == 32 ? 0xffffffff : ~uint64_t(0);
+  return select(x >= low, result, fromBits(x, ones));
+}
+
+// A subnormal is scaled up first.
+LogParts splitAny(const Num &x) {
   const Format &format = formatOf(x);
-  int shift = format.mantissaBits + 2;
+  int shift = format.mantissaBits + 1;
   Num subnormal = x < format.minNormal;
-  Num scaled = select(subnormal, x * double(uint64_t(1) << shift), x);
-  Num offset = select(subnormal,
-                      constant(x, carrierOffset(format) + shift),
-                      carrierOffset(format));
+  Num zero = constant(x, 0.0);
+  double scaleLessOne = double(uint64_t(1) << shift) - 1;
+  Num scaled = fma(x, select(subnormal, scaleLessOne, zero), x);
   BitSplit split = splitBits(scaled);
-  return {exponentAsFloat(split.biasedExponent, x, offset),
-          split.significand - 1.0};
-}
-
-/// Results where x is not a finite positive number.
-static Num withLogSpecials(const Num &x, const Num &result) {
-  Num r = select(x < kInf, result, x); // infinity and NaN
-  r = select(x < 0.0, kNan, r);
-  return select(x == 0.0, -kInf, r);
+  Num e = exponentAsFloat(split.biasedExponent, x) -
+          select(subnormal, double(shift), zero);
+  return {withInfinities(e, x, 0.0), split.significand - 1.0};
 }
 
 /// e ln2 + log(1+f).
@@ -104,24 +106,24 @@ static Num logOfParts(const LogParts &parts) {
 }
 
 Num log(const Num &x) {
-  return withLogSpecials(x, logOfParts(splitPositive(x)));
+  return withNan(logOfParts(splitAny(x)), x, 0.0);
 }
 
 Num log2(const Num &x) {
   using namespace coefficients;
-  LogParts parts = splitPositive(x);
+  LogParts parts = splitAny(x);
   const auto &[e, f] = parts;
   if (x.bits() == 32) {
     Num tail = f * f * horner(f, kLog2F32);
     Num p = fma(f, kLog2eF32[0], fma(f, kLog2eF32[1], tail));
-    return withLogSpecials(x, e + p);
+    return withNan(e + p, x, 0.0);
   }
   Num s = f / (f + 2.0);
   Num z = s * s;
   Num halfSquare = f * f * 0.5;
   Num tail = fma(s, fma(z, horner(z, kLogF64), halfSquare), -halfSquare);
   Num p = fma(f, kLog2eF64[0], fma(tail, kLog2eF64[0], f * kLog2eF64[1]));
-  return withLogSpecials(x, e + p);
+  return withNan(e + p, x, 0.0);
 }
 
 // The split is that of u = 1 + x, but f is taken from x itself, so that the
@@ -137,13 +139,11 @@ Num log1p(const Num &x) {
   Num scaleBits = maxSigned(bitsConstant(x, 2 * one) - split.biasedExponent,
                             bitsConstant(x, 0));
   Num f = scaledX + (asFloat(scaleBits, x) - 1.0);
-  Num e = exponentAsFloat(split.biasedExponent, x,
-                          constant(x, carrierOffset(format)));
+  Num e = withInfinities(exponentAsFloat(split.biasedExponent, x), x, -1.0);
   Num r = logOfParts({e, f});
-  r = select(x < kInf, r, x);
-  r = select(x < -1.0, kNan, r);
-  r = select(x == -1.0, -kInf, r);
-  return select(x == 0.0, x, r); // -0
+  // log1p(x) has the sign of x, also where x is -0 and f is not.
+  Num sign = asInt(x) & bitsConstant(x, uint64_t(1) << (x.bits() - 1));
+  return withNan(asFloat(asInt(r) | sign, x), x, -1.0);
 }
 
 } // namespace nova::expand

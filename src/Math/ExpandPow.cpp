@@ -35,9 +35,49 @@ static Num powMagnitudeF32(const Num &x, const Num &y) {
   return p * asFloat(shl(asInt(n.biased), formatOf(t).mantissaBits), t);
 }
 
+/// The same on doubles: log2|x| as a sum of two, with an error below 2^-63.
+// Every product whose rounding error is accounted for feeds an explicit fma, so
+// that contraction cannot count an error twice.
+static Num powMagnitudeF64(const Num &x, const Num &y) {
+  using namespace coefficients;
+  LogParts parts = splitAny(abs(x));
+  const auto &[e, f] = parts;
+  // s = f/(2+f), as sh + sl.
+  Num dh = f + 2.0;
+  Num dl = f - (dh - 2.0);
+  Num inverse = 1.0 / dh;
+  Num sh = f * inverse;
+  Num sl = fma(-sh, dl, fma(-sh, dh, f)) * inverse;
+  // z = s^2; u = 1 + z (1/3 + z P(z)), so that log(1+f) = 2 s u.
+  Num zh = sh * sh;
+  Num zl = fma(sh + sh, sl, fma(sh, sh, -zh));
+  Num tail = horner(zh, kPowLogF64);
+  Num qh = fma(zh, tail, kThird[0]);
+  Num ql = fma(zh, tail, kThird[0] - qh) + kThird[1];
+  Num uh = fma(zh, qh, 1.0);
+  Num ul = fma(zh, qh, 1.0 - uh) + fma(zh, ql, zl * qh);
+  // w = s u.
+  Num wh = sh * uh;
+  Num wl = fma(sh, uh, -wh) + fma(sh, ul, sl * uh);
+  // log2|x| = e + 2/ln2 w. The mask keeps ph from being contracted into e + ph,
+  // after which lh - e would no longer be exact.
+  Num product = wh * kTwoLog2eF64[0];
+  Num ph = asFloat(asInt(product) & bitsConstant(x, ~uint64_t(3)), x);
+  Num pl = fma(wh, kTwoLog2eF64[0], -ph) +
+           fma(wh, kTwoLog2eF64[1], wl * kTwoLog2eF64[0]);
+  Num lh = e + ph;
+  Num ll = (ph - (lh - e)) + pl;
+  Num th = y * lh;
+  Num tl = fma(y, ll, fma(y, lh, -th));
+  tl = select(abs(th) < 1100.0, tl, constant(th, 0.0)); // NaN where th is inf
+  return exp2(th, tl);
+}
+
 // The special cases of C99 Annex F.9.4.4, in the terms of x and y.
 Num pow(const Num &x, const Num &y) {
-  Num magnitude = toF32(powMagnitudeF32(x, toF64(y)));
+  bool single = x.bits() == 32;
+  Num magnitude = single ? toF32(powMagnitudeF32(x, toF64(y)))
+                         : powMagnitudeF64(x, y);
   // (+-1)^(+-inf), where the logarithm gives 0 * inf.
   magnitude = select(abs(x) == 1.0, 1.0, magnitude);
   // Infinities and all large values are even integers here.
@@ -49,11 +89,11 @@ Num pow(const Num &x, const Num &y) {
   sign = select(isOdd, sign, bitsConstant(x, 0));
   Num result = asFloat(asInt(magnitude) | sign, x);
   // Negative and finite to a non-integer power.
-  Num undefined = (x < 0.0) & (x > -kInf) & (isInteger ^ constant(isInteger, 1));
-  undefined = undefined & (y == y);
+  Num isFraction = floor(y) < y;
+  Num undefined = (x < 0.0) & (x > -kInf) & isFraction;
   result = select(undefined, kNan, result);
   // NaN in, NaN out, but for x^0 and 1^y.
-  result = select(y == y, result, kNan);
+  result = select((x == x) & (y == y), result, constant(x, kNan));
   return select((x == 1.0) | (y == 0.0), 1.0, result);
 }
 

@@ -19,6 +19,8 @@ namespace nova::expand {
 // ExpandExp.cpp
 Num exp(const Num &x);
 Num exp2(const Num &x);
+/// exp2(x + low) for |low| < 2^-30.
+Num exp2(const Num &x, const Num &low);
 Num expm1(const Num &x);
 /// exp(x) for x in [-87, 88] (f32) or [-708, 709] (f64), or NaN: the scaling
 /// is one product. What tanh and erf need.
@@ -34,6 +36,9 @@ struct LogParts {
   Num e, f;
 };
 LogParts splitNormal(const Num &x);
+/// The same of any x > 0. e is -inf where x is 0 and inf where x is infinite;
+/// where x is NaN or negative both are some numbers.
+LogParts splitAny(const Num &x);
 
 // ExpandTanhErf.cpp
 Num tanh(const Num &x);

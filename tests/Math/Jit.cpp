@@ -204,7 +204,6 @@ JitKernel::JitKernel(const std::string &body, const JitOptions &options)
   auto machine = makeTargetMachine(options);
   module->setDataLayout(machine->createDataLayout());
   module->setTargetTriple(machine->getTargetTriple());
-  // In place or apart, but never overlapping in part: lets LLVM keep the loop.
   optimize(*module, *machine);
   auto copy = llvm::CloneModule(*module);
   auto assemblyBytes =
@@ -229,5 +228,24 @@ JitKernel::JitKernel(const std::string &body, const JitOptions &options)
 }
 
 JitKernel::~JitKernel() = default;
+
+unsigned JitKernel::loopInstructions() const {
+  llvm::SmallVector<llvm::StringRef> lines;
+  llvm::StringRef(text).split(lines, '\n');
+  llvm::StringRef label;
+  unsigned count = 0, stores = 0;
+  for (llvm::StringRef line : lines) {
+    if (line.starts_with(".LBB") && label.empty())
+      label = line.take_until([](char c) { return c == ':'; });
+    if (label.empty() || !line.starts_with("\t") || line.starts_with("\t."))
+      continue;
+    ++count;
+    stores += line.starts_with("\tvmov") && line.contains("%ymm") &&
+              line.ends_with(")");
+    if (line.contains(label))
+      return count / std::max(stores, 1u);
+  }
+  return 0;
+}
 
 } // namespace nova::test

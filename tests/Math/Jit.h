@@ -44,8 +44,10 @@ public:
   }
   /// Undefined symbols of the object: what the code calls.
   const std::vector<std::string> &undefined() const { return imports; }
-  /// Instructions inside the loop's function, and its assembly.
   const std::string &assembly() const { return text; }
+  /// Instructions from the first loop label to the jump back to it, for each
+  /// store (AVX2).
+  unsigned loopInstructions() const;
 
 private:
   struct State;

@@ -14,6 +14,7 @@
 namespace nova::test {
 bool exhaustive = false;
 bool showCost = false;
+bool showAssembly = false;
 } // namespace nova::test
 
 int main(int argc, char **argv) {
@@ -23,6 +24,8 @@ int main(int argc, char **argv) {
       nova::test::exhaustive = true;
     else if (!std::strcmp(argv[i], "--cost"))
       nova::test::showCost = true;
+    else if (!std::strcmp(argv[i], "--asm"))
+      nova::test::showAssembly = true;
   }
   return RUN_ALL_TESTS();
 }

@@ -20,6 +20,8 @@ namespace nova::test {
 extern bool exhaustive;
 /// Set by --cost: print the time per element of each function.
 extern bool showCost;
+/// Set by --asm: the same and the assembly.
+extern bool showAssembly;
 
 /// The largest error met, and where.
 struct Worst {
