@@ -1,0 +1,178 @@
+//===- EmitObject.cpp - LLVM IR of one kernel to an ELF object ------------===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "Internal.h"
+
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Object/ObjectFile.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <mutex>
+
+using namespace llvm;
+
+namespace nova::host {
+
+static const char kTriple[] = "x86_64-unknown-linux-gnu";
+
+static nova::Error internal(const Twine &message) {
+  return {ErrorCode::Internal, message.str(), {}};
+}
+
+/// The machine code is for one fixed processor, never the one at hand.
+static std::unique_ptr<TargetMachine> makeTarget(const HostCodegenOptions &options,
+                                                 std::string &error) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+  });
+  Triple triple(kTriple);
+  const llvm::Target *target = TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    return nullptr;
+  TargetOptions targetOptions;
+  // Only operations marked `contract` fuse.
+  targetOptions.AllowFPOpFusion = FPOpFusion::Standard;
+  CodeGenOptLevel level = *CodeGenOpt::getLevel(std::min(options.optLevel, 3u));
+  return std::unique_ptr<TargetMachine>(target->createTargetMachine(
+      triple, options.cpu, "", targetOptions, Reloc::PIC_, CodeModel::Small, level));
+}
+
+/// void symbol(ptr args, i64 first, i64 last): loads the pointers, calls the body.
+static void addEntry(llvm::Module &module, Function *body, StringRef symbol) {
+  LLVMContext &context = module.getContext();
+  Type *pointer = PointerType::getUnqual(context);
+  Type *i64 = Type::getInt64Ty(context);
+  auto *type = FunctionType::get(Type::getVoidTy(context), {pointer, i64, i64}, false);
+  auto *entry = Function::Create(type, GlobalValue::ExternalLinkage, symbol, module);
+  IRBuilder<> builder(BasicBlock::Create(context, "", entry));
+  SmallVector<Value *> operands;
+  unsigned buffers = body->arg_size() - 2;
+  for (unsigned i = 0; i < buffers; ++i) {
+    Value *slot = builder.CreateConstInBoundsGEP1_64(pointer, entry->getArg(0), i);
+    operands.push_back(builder.CreateLoad(pointer, slot));
+  }
+  operands.push_back(entry->getArg(1));
+  operands.push_back(entry->getArg(2));
+  builder.CreateCall(body, operands);
+  builder.CreateRetVoid();
+}
+
+static void optimise(llvm::Module &module, TargetMachine &machine, TargetLibraryInfoImpl &library,
+                     unsigned level) {
+  PipelineTuningOptions tuning;
+  // The loops come vectorised; LLVM would only add versions of their tails.
+  tuning.LoopVectorization = false;
+  tuning.LoopInterleaving = false;
+  tuning.SLPVectorization = false;
+  LoopAnalysisManager lam;
+  FunctionAnalysisManager fam;
+  CGSCCAnalysisManager cgam;
+  ModuleAnalysisManager mam;
+  PassBuilder builder(&machine, tuning);
+  fam.registerPass([&] { return TargetLibraryAnalysis(library); });
+  builder.registerModuleAnalyses(mam);
+  builder.registerCGSCCAnalyses(cgam);
+  builder.registerFunctionAnalyses(fam);
+  builder.registerLoopAnalyses(lam);
+  builder.crossRegisterProxies(lam, fam, cgam, mam);
+  const OptimizationLevel levels[] = {OptimizationLevel::O0, OptimizationLevel::O1,
+                                      OptimizationLevel::O2, OptimizationLevel::O3};
+  OptimizationLevel chosen = levels[std::min(level, 3u)];
+  ModulePassManager passes = chosen == OptimizationLevel::O0
+                                 ? builder.buildO0DefaultPipeline(chosen)
+                                 : builder.buildPerModuleDefaultPipeline(chosen);
+  passes.run(module, mam);
+}
+
+/// An error if the object needs anything from outside.
+static Status checkSelfContained(StringRef bytes, StringRef kernel) {
+  auto object = object::ObjectFile::createObjectFile(MemoryBufferRef(bytes, "kernel"));
+  if (!object)
+    return internal("kernel '" + kernel + "': " + toString(object.takeError()));
+  for (const object::SymbolRef &symbol : (*object)->symbols()) {
+    auto flags = symbol.getFlags();
+    if (!flags || !(*flags & object::SymbolRef::SF_Undefined) ||
+        (*flags & object::SymbolRef::SF_FormatSpecific))
+      continue;
+    auto name = symbol.getName();
+    if (!name || name->empty()) {
+      consumeError(name.takeError());
+      continue;
+    }
+    return internal("kernel '" + kernel + "': its host code calls '" + *name +
+                    "', which nothing defines (a host kernel imports nothing)");
+  }
+  return Status::ok();
+}
+
+nova::Expected<std::string> emitObject(llvm::Module &module, StringRef kernel, StringRef symbol,
+                                       const HostCodegenOptions &options) {
+  std::string error;
+  std::unique_ptr<TargetMachine> machine = makeTarget(options, error);
+  if (!machine)
+    return nova::Error{ErrorCode::Missing, "no code generator for " + std::string(kTriple) +
+                                               " in this LLVM: " + error, {}};
+  if (!machine->getMCSubtargetInfo()->isCPUStringValid(options.cpu))
+    return nova::Error{ErrorCode::Usage, "unknown processor '" + options.cpu + "'", {}};
+  module.setTargetTriple(Triple(kTriple));
+  module.setDataLayout(machine->createDataLayout());
+  module.setSourceFileName("nova");
+  module.setModuleIdentifier("nova");
+
+  Function *body = nullptr;
+  for (Function &function : module)
+    if (!function.isDeclaration())
+      body = &function;
+  if (!body)
+    return internal("kernel '" + kernel + "': no function came out of its lowering");
+  body->setName(symbol + ".body");
+  body->setLinkage(GlobalValue::InternalLinkage);
+  body->addFnAttr(Attribute::NoInline); // Keeps what its arguments' attributes say.
+  addEntry(module, body, symbol);
+  for (Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    function.addFnAttr("no-builtins");
+    function.addFnAttr("target-cpu", options.cpu);
+    function.addFnAttr("frame-pointer", "none");
+    function.addFnAttr(Attribute::NoUnwind);
+    function.addFnAttr(Attribute::NoRecurse);
+  }
+  std::string broken;
+  raw_string_ostream brokenStream(broken);
+  if (verifyModule(module, &brokenStream))
+    return internal("kernel '" + kernel + "': invalid LLVM IR: " + broken);
+
+  TargetLibraryInfoImpl library{Triple(kTriple)};
+  library.disableAllFunctions();
+  optimise(module, *machine, library, options.optLevel);
+
+  SmallVector<char, 0> bytes;
+  raw_svector_ostream stream(bytes);
+  legacy::PassManager codegen;
+  codegen.add(new TargetLibraryInfoWrapperPass(library));
+  if (machine->addPassesToEmitFile(codegen, stream, nullptr, CodeGenFileType::ObjectFile))
+    return internal("the code generator cannot write object files");
+  codegen.run(module);
+  std::string object(bytes.begin(), bytes.end());
+  if (Status status = checkSelfContained(object, kernel); !status)
+    return status.error();
+  return object;
+}
+
+} // namespace nova::host

@@ -1,0 +1,344 @@
+//===- Interpreter.cpp - Kernel functions, the slow and obvious way -------===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "Interpreter.h"
+
+#include "nova/IR/Nova.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <map>
+
+using namespace mlir;
+
+namespace nova::test {
+
+int64_t Tensor::linear(const std::vector<int64_t> &index) const {
+  int64_t at = 0;
+  for (size_t d = 0; d < shape.size(); ++d)
+    at = at * shape[d] + index[d];
+  return at;
+}
+
+void forEachIndex(const std::vector<int64_t> &shape,
+                  const std::function<void(const std::vector<int64_t> &)> &visit) {
+  for (int64_t size : shape)
+    if (size == 0)
+      return;
+  std::vector<int64_t> index(shape.size(), 0);
+  for (;;) {
+    visit(index);
+    size_t d = shape.size();
+    while (d > 0 && ++index[d - 1] == shape[d - 1])
+      index[--d] = 0;
+    if (d == 0)
+      return;
+  }
+}
+
+namespace {
+
+using Values = llvm::DenseMap<Value, Scalar>;
+
+[[noreturn]] void unknown(Operation *op) {
+  llvm::errs() << "the interpreter does not know " << *op << "\n";
+  abort();
+}
+
+Scalar fromAttribute(Attribute attribute) {
+  Scalar s;
+  if (auto f = dyn_cast<FloatAttr>(attribute))
+    s.f = f.getValueAsDouble();
+  else if (auto b = dyn_cast<IntegerAttr>(attribute))
+    s.i = b.getType().isInteger(1) ? b.getValue().getZExtValue() : b.getInt();
+  return s;
+}
+
+/// Rounds to the precision of a short float type.
+double rounded(double value, Type type) {
+  if (type.isF64() || !std::isfinite(value))
+    return value;
+  APFloat f(value);
+  bool lost;
+  f.convert(cast<FloatType>(type).getFloatSemantics(), APFloat::rmNearestTiesToEven, &lost);
+  f.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &lost);
+  return f.convertToDouble();
+}
+
+int64_t wrapped(int64_t value, Type type) {
+  unsigned width = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
+  if (width == 1)
+    return value & 1;
+  return width == 64 ? value : (value << (64 - width)) >> (64 - width);
+}
+
+bool compare(arith::CmpFPredicate p, double a, double b) {
+  switch (p) {
+  case arith::CmpFPredicate::OEQ: return a == b;
+  case arith::CmpFPredicate::OGT: return a > b;
+  case arith::CmpFPredicate::OGE: return a >= b;
+  case arith::CmpFPredicate::OLT: return a < b;
+  case arith::CmpFPredicate::OLE: return a <= b;
+  case arith::CmpFPredicate::ONE: return a < b || a > b;
+  case arith::CmpFPredicate::UNE: return a != b;
+  case arith::CmpFPredicate::UGT: return !(a <= b);
+  case arith::CmpFPredicate::UNO: return std::isnan(a) || std::isnan(b);
+  default: abort();
+  }
+}
+
+bool compare(arith::CmpIPredicate p, int64_t a, int64_t b) {
+  switch (p) {
+  case arith::CmpIPredicate::eq: return a == b;
+  case arith::CmpIPredicate::ne: return a != b;
+  case arith::CmpIPredicate::slt: return a < b;
+  case arith::CmpIPredicate::sle: return a <= b;
+  case arith::CmpIPredicate::sgt: return a > b;
+  case arith::CmpIPredicate::sge: return a >= b;
+  case arith::CmpIPredicate::ult: return uint64_t(a) < uint64_t(b);
+  default: abort();
+  }
+}
+
+/// One op of a generic's body that is not linalg's or tensor's.
+Scalar evaluate(Operation *op, const std::vector<Scalar> &x) {
+  Type type = op->getResult(0).getType();
+  Scalar r;
+  Attribute constant;
+  if (matchPattern(op, m_Constant(&constant)))
+    return fromAttribute(constant);
+  double a = x.size() > 0 ? x[0].f : 0, b = x.size() > 1 ? x[1].f : 0;
+  int64_t i = x.size() > 0 ? x[0].i : 0, j = x.size() > 1 ? x[1].i : 0;
+  StringRef name = op->getName().getStringRef();
+  if (name == "arith.addf") r.f = a + b;
+  else if (name == "arith.subf") r.f = a - b;
+  else if (name == "arith.mulf") r.f = a * b;
+  else if (name == "arith.divf") r.f = a / b;
+  else if (name == "arith.negf") r.f = -a;
+  else if (name == "arith.maximumf") r.f = std::isnan(a) || std::isnan(b) ? NAN : std::max(a, b);
+  else if (name == "arith.minimumf") r.f = std::isnan(a) || std::isnan(b) ? NAN : std::min(a, b);
+  else if (name == "arith.maxnumf") r.f = std::fmax(a, b);
+  else if (name == "arith.minnumf") r.f = std::fmin(a, b);
+  else if (name == "math.exp") r.f = std::exp(a);
+  else if (name == "math.log") r.f = std::log(a);
+  else if (name == "math.tanh") r.f = std::tanh(a);
+  else if (name == "math.erf") r.f = std::erf(a);
+  else if (name == "math.sqrt") r.f = std::sqrt(a);
+  else if (name == "math.rsqrt") r.f = 1 / std::sqrt(a);
+  else if (name == "math.absf") r.f = std::fabs(a);
+  else if (name == "arith.addi") r.i = i + j;
+  else if (name == "arith.subi") r.i = i - j;
+  else if (name == "arith.muli") r.i = i * j;
+  else if (name == "arith.andi") r.i = i & j;
+  else if (name == "arith.ori") r.i = i | j;
+  else if (name == "arith.xori") r.i = i ^ j;
+  else if (name == "arith.maxsi") r.i = std::max(i, j);
+  else if (name == "arith.minsi") r.i = std::min(i, j);
+  else if (auto cmpf = dyn_cast<arith::CmpFOp>(op)) r.i = compare(cmpf.getPredicate(), a, b);
+  else if (auto cmpi = dyn_cast<arith::CmpIOp>(op)) r.i = compare(cmpi.getPredicate(), i, j);
+  else if (name == "arith.select") r = x[0].i ? x[1] : x[2];
+  else if (name == "arith.index_cast" || name == "arith.extsi" || name == "arith.extui" ||
+           name == "arith.trunci") {
+    r.i = i;
+    if (name == "arith.extsi" && op->getOperand(0).getType().isInteger(1))
+      r.i = -i;
+  } else if (name == "arith.sitofp" || name == "arith.uitofp") r.f = i;
+  else if (name == "arith.fptosi") r.i = static_cast<int64_t>(a);
+  else if (name == "arith.extf" || name == "arith.truncf") r.f = rounded(a, type);
+  else unknown(op);
+  if (isa<FloatType>(type) && !type.isF32())
+    r.f = rounded(r.f, type);
+  if (type.isIntOrIndex())
+    r.i = wrapped(r.i, type);
+  return r;
+}
+
+class Run {
+public:
+  Run(func::FuncOp kernel, const std::vector<Tensor> &arguments) {
+    for (size_t i = 0; i < arguments.size(); ++i)
+      tensors[kernel.getArgument(i)] = arguments[i];
+  }
+
+  Tensor &get(Value value) {
+    auto it = tensors.find(value);
+    if (it != tensors.end())
+      return it->second;
+    DenseElementsAttr elements;
+    if (!matchPattern(value, m_Constant(&elements)))
+      unknown(value.getDefiningOp());
+    Tensor t(cast<RankedTensorType>(value.getType()));
+    std::fill(t.elements.begin(), t.elements.end(),
+              fromAttribute(elements.getSplatValue<Attribute>()));
+    return tensors[value] = t;
+  }
+
+  void generic(linalg::GenericOp op) {
+    std::vector<Tensor> results;
+    for (Value init : op.getOutputs())
+      results.push_back(get(init));
+    auto extents = op.getStaticLoopRanges();
+    std::vector<int64_t> shape(extents.begin(), extents.end());
+    auto at = [&](AffineMap map, const std::vector<int64_t> &loops) {
+      auto mapped = map.compose(loops);
+      return std::vector<int64_t>(mapped.begin(), mapped.end());
+    };
+    Block *body = op.getBody();
+    forEachIndex(shape, [&](const std::vector<int64_t> &loops) {
+      Values values;
+      unsigned argument = 0;
+      for (OpOperand *input : op.getDpsInputOperands()) {
+        Scalar &value = values[body->getArgument(argument++)];
+        Attribute constant;
+        if (!isa<RankedTensorType>(input->get().getType())) {
+          matchPattern(input->get(), m_Constant(&constant));
+          value = fromAttribute(constant);
+          continue;
+        }
+        Tensor &t = get(input->get());
+        value = t.elements[t.linear(at(op.getMatchingIndexingMap(input), loops))];
+      }
+      for (auto [r, init] : llvm::enumerate(op.getDpsInitsMutable()))
+        values[body->getArgument(argument++)] =
+            results[r].elements[results[r].linear(at(op.getMatchingIndexingMap(&init), loops))];
+      auto lookup = [&](Value v) {
+        auto it = values.find(v);
+        if (it != values.end())
+          return it->second;
+        Attribute constant;
+        if (!matchPattern(v, m_Constant(&constant)))
+          unknown(v.getDefiningOp());
+        return fromAttribute(constant);
+      };
+      for (Operation &inner : body->without_terminator()) {
+        if (auto index = dyn_cast<linalg::IndexOp>(inner)) {
+          values[index.getResult()] = {0, loops[index.getDim()]};
+          continue;
+        }
+        if (auto extract = dyn_cast<tensor::ExtractOp>(inner)) {
+          std::vector<int64_t> where;
+          for (Value v : extract.getIndices())
+            where.push_back(lookup(v).i);
+          Tensor &t = get(extract.getTensor());
+          values[extract.getResult()] = t.elements[t.linear(where)];
+          continue;
+        }
+        std::vector<Scalar> operands;
+        for (Value v : inner.getOperands())
+          operands.push_back(lookup(v));
+        values[inner.getResult(0)] = evaluate(&inner, operands);
+      }
+      for (auto [r, init] : llvm::enumerate(op.getDpsInitsMutable()))
+        results[r].elements[results[r].linear(at(op.getMatchingIndexingMap(&init), loops))] =
+            lookup(body->getTerminator()->getOperand(r));
+    });
+    for (auto [r, value] : llvm::enumerate(op.getResults()))
+      tensors[value] = results[r];
+  }
+
+  void run(Operation *op) {
+    if (op->hasTrait<OpTrait::ConstantLike>())
+      return;
+    if (auto generic = dyn_cast<linalg::GenericOp>(op))
+      return this->generic(generic);
+    auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    Tensor out(type);
+    if (auto fill = dyn_cast<linalg::FillOp>(op)) {
+      Attribute constant;
+      matchPattern(fill.getInputs()[0], m_Constant(&constant));
+      std::fill(out.elements.begin(), out.elements.end(), fromAttribute(constant));
+    } else if (auto concat = dyn_cast<tensor::ConcatOp>(op)) {
+      int64_t offset = 0;
+      for (Value input : concat.getInputs()) {
+        Tensor &t = get(input);
+        forEachIndex(t.shape, [&](std::vector<int64_t> index) {
+          Scalar value = t.elements[t.linear(index)];
+          index[concat.getDim()] += offset;
+          out.elements[out.linear(index)] = value;
+        });
+        offset += t.shape[concat.getDim()];
+      }
+    } else if (auto cumsum = dyn_cast<CumsumOp>(op)) {
+      Tensor &t = get(cumsum.getInput());
+      int64_t d = cumsum.getDim();
+      forEachIndex(t.shape, [&](std::vector<int64_t> index) {
+        Scalar x = t.elements[t.linear(index)];
+        int64_t at = out.linear(index);
+        if (index[d] > 0) {
+          --index[d];
+          x.f += out.elements[out.linear(index)].f;
+          x.i += out.elements[out.linear(index)].i;
+        }
+        out.elements[at] = x;
+      });
+    } else if (auto scatter = dyn_cast<ScatterOp>(op)) {
+      out = get(scatter.getInit());
+      Tensor &index = get(scatter.getIndex()), &updates = get(scatter.getUpdates());
+      int64_t d = scatter.getDim();
+      forEachIndex(index.shape, [&](std::vector<int64_t> at) {
+        Scalar u = updates.elements[updates.linear(at)];
+        at[d] = index.elements[index.linear(at)].i;
+        if (at[d] >= 0 && at[d] < out.shape[d])
+          put(out.elements[out.linear(at)], u, scatter.getAccumulate());
+      });
+    } else if (auto indexPut = dyn_cast<IndexPutOp>(op)) {
+      out = get(indexPut.getInit());
+      Tensor &updates = get(indexPut.getUpdates());
+      size_t rank = get(indexPut.getIndices()[0]).shape.size();
+      forEachIndex(updates.shape, [&](const std::vector<int64_t> &at) {
+        std::vector<int64_t> where, lead(at.begin(), at.begin() + rank);
+        bool inside = true;
+        for (Value v : indexPut.getIndices()) {
+          Tensor &index = get(v);
+          int64_t i = index.elements[index.linear(lead)].i, size = out.shape[where.size()];
+          i += i < 0 ? size : 0;
+          inside &= i >= 0 && i < size;
+          where.push_back(i);
+        }
+        where.insert(where.end(), at.begin() + rank, at.end());
+        if (inside)
+          put(out.elements[out.linear(where)], updates.elements[updates.linear(at)],
+              indexPut.getAccumulate());
+      });
+    } else if (!isa<tensor::EmptyOp>(op)) {
+      unknown(op);
+    }
+    tensors[op->getResult(0)] = out;
+  }
+
+private:
+  static void put(Scalar &to, Scalar value, bool accumulate) {
+    to.f = accumulate ? to.f + value.f : value.f;
+    to.i = accumulate ? to.i + value.i : value.i;
+  }
+
+  struct Less {
+    bool operator()(Value a, Value b) const {
+      return a.getAsOpaquePointer() < b.getAsOpaquePointer();
+    }
+  };
+  std::map<Value, Tensor, Less> tensors;
+};
+
+} // namespace
+
+std::vector<Tensor> interpret(func::FuncOp kernel, const std::vector<Tensor> &arguments) {
+  Run run(kernel, arguments);
+  for (Operation &op : kernel.front().without_terminator())
+    run.run(&op);
+  std::vector<Tensor> results;
+  for (Value value : kernel.front().getTerminator()->getOperands())
+    results.push_back(run.get(value));
+  return results;
+}
+
+} // namespace nova::test
