@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 using namespace nova;
 using namespace nova::bundle;
@@ -99,8 +100,8 @@ void checkOverlap(Checker &c, const std::vector<ArenaBuffer> &buffers,
                   const AliasForest &aliases, const std::string &path) {
   std::vector<uint32_t> order(buffers.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-    return buffers[a].first < buffers[b].first;
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return std::pair(buffers[a].first, a) < std::pair(buffers[b].first, b);
   });
   std::vector<uint32_t> alive;
   for (uint32_t i : order) {

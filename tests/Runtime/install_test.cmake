@@ -1,0 +1,21 @@
+# Installs the runtime component, builds example_step.c against it, runs it and nova-run.
+file(REMOVE_RECURSE ${WORK})
+file(WRITE ${WORK}/source/CMakeLists.txt "
+cmake_minimum_required(VERSION 3.20)
+project(consumer C)
+find_package(nova_rt REQUIRED)
+add_executable(step ${SOURCE}/example_step.c)
+target_link_libraries(step PRIVATE nova_rt::nova_rt)
+")
+macro(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "${ARGN}: ${status}\n${output}")
+  endif()
+endmacro()
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix --component runtime)
+run(${CMAKE_COMMAND} -S ${WORK}/source -B ${WORK}/build -G ${GENERATOR}
+    -DCMAKE_C_COMPILER=${CC} -DCMAKE_PREFIX_PATH=${WORK}/prefix)
+run(${CMAKE_COMMAND} --build ${WORK}/build)
+run(${WORK}/build/step ${BUNDLE})
+run(${WORK}/prefix/bin/nova-run verify ${BUNDLE})
