@@ -222,11 +222,11 @@ SmallVector<Lanes> GenericBody::apply(Operation *inner, ArrayRef<Lanes> operands
   }
   Operation *clone = e.clone(*inner, mapping);
   // Multiplies and adds of a body may contract into FMA.
-  if (auto fast = dyn_cast<arith::ArithFastMathInterface>(clone)) {
+  if (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp>(clone)) {
+    auto fast = cast<arith::ArithFastMathInterface>(clone);
     auto flags = fast.getFastMathFlagsAttr().getValue() | arith::FastMathFlags::contract;
-    if (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp>(clone))
-      clone->setAttr(fast.getFastMathAttrName(),
-                     arith::FastMathFlagsAttr::get(e.getContext(), flags));
+    clone->setAttr(fast.getFastMathAttrName(),
+                   arith::FastMathFlagsAttr::get(e.getContext(), flags));
   }
   SmallVector<Lanes> out;
   for (Value result : clone->getResults()) {

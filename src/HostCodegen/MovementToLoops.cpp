@@ -130,10 +130,6 @@ void emitCumsum(LoopEmitter &e, Operation *op) {
         Value narrow = wide == type ? x : arith::TruncFOp::create(e, type, x).getResult();
         e.storeScalar(to, e.offsetAt(to, at), narrow);
       } else {
-        if (x.getType().isInteger(1)) // bool counts
-          x = arith::ExtUIOp::create(e, wide, x);
-        else if (x.getType() != wide)
-          x = arith::ExtSIOp::create(e, wide, x);
         x = arith::AddIOp::create(e, carried[0], x);
         e.storeScalar(to, e.offsetAt(to, at), x);
       }
