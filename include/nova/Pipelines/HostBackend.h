@@ -1,0 +1,45 @@
+//===- HostBackend.h - A planned step to machine code for the CPU ----------===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef NOVA_PIPELINES_HOSTBACKEND_H
+#define NOVA_PIPELINES_HOSTBACKEND_H
+
+#include "nova/Support/Error.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <functional>
+#include <string>
+
+namespace llvm {
+class ThreadPoolInterface;
+} // namespace llvm
+
+namespace nova {
+
+/// Called as each kernel is done, under a lock, in any order: how many are, of
+/// how many, and what this one cost.
+struct KernelDone {
+  size_t done = 0, total = 0;
+  std::string kernel;
+  double seconds = 0;
+  size_t objectBytes = 0;
+};
+using KernelProgress = std::function<void(const KernelDone &)>;
+
+/// Compiles every kernel that the planned module launches, each once, on the
+/// threads of `pool`, and links them, in the order of their first launch, into
+/// the one shared object of the target `host`. The bytes do not depend on the
+/// number of threads. Errors are those of compileKernel() and
+/// linkSharedObject(): of several kernels that fail, the first by launch; a
+/// crash inside one is an Internal error that names it.
+Expected<std::string> compileForHost(mlir::ModuleOp planned,
+                                     llvm::ThreadPoolInterface &pool,
+                                     const KernelProgress &progress = {});
+
+} // namespace nova
+
+#endif // NOVA_PIPELINES_HOSTBACKEND_H

@@ -1,0 +1,235 @@
+//===- Compile.cpp - novac compile, novac check ----------------------------===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "Compiler.h"
+#include "Log.h"
+#include "Output.h"
+#include "Verbs.h"
+#include "nova/Bundle/Bundle.h"
+#include "nova/Support/File.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <algorithm>
+
+using namespace mlir;
+using namespace nova;
+using namespace nova::driver;
+
+//===----------------------------------------------------------------------===//
+// What a compile says
+//===----------------------------------------------------------------------===//
+
+std::string driver::bytesText(uint64_t bytes) {
+  static constexpr const char *units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+  double value = static_cast<double>(bytes);
+  unsigned unit = 0;
+  for (; value >= 999.5 && unit < 5; ++unit)
+    value /= 1000;
+  char text[32];
+  int digits = unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+  std::snprintf(text, sizeof text, "%.*f %s", digits, value, units[unit]);
+  return text;
+}
+
+static void printPhases(const Phases &phases) {
+  double total = 0;
+  for (const Phases::Phase &phase : phases.list)
+    total += phase.seconds;
+  llvm::raw_ostream &os = llvm::errs();
+  os << "phase          ms      %\n";
+  for (const Phases::Phase &phase : phases.list)
+    os << llvm::left_justify(phase.name, 12) << " "
+       << llvm::format("%8.1f %5.1f\n", phase.seconds * 1e3,
+                       total > 0 ? phase.seconds / total * 100 : 0.0);
+  os << llvm::format("total        %8.1f\n", total * 1e3);
+}
+
+static void printRemarks(const Diagnostics *diagnostics) {
+  if (!diagnostics)
+    return;
+  for (const Diagnostics::Entry &remark : diagnostics->remarks()) {
+    llvm::outs() << "remark: " << remark.text() << "\n";
+    for (const std::string &more : remark.notes)
+      llvm::outs() << "  " << more << "\n";
+  }
+}
+
+static void printResult(Compiler &compiler, const bundle::Manifest &manifest,
+                        const std::string &output, bool changed) {
+  llvm::json::OStream json(llvm::outs());
+  json.object([&] {
+    json.attribute("bundle", llvm::json::fixUTF8(output));
+    json.attribute("cache", compiler.cacheUse() == CacheUse::Hit    ? "hit"
+                            : compiler.cacheUse() == CacheUse::Miss ? "miss"
+                                                                    : "off");
+    json.attribute("changed", changed);
+    json.attribute("graph_digest", manifest.graphDigest);
+    json.attribute("key", compiler.key());
+    json.attribute("name", llvm::json::fixUTF8(manifest.name));
+    json.attributeArray("phases", [&] {
+      for (const Phases::Phase &phase : compiler.phases().list)
+        json.object([&] {
+          json.attribute("name", phase.name);
+          json.attribute("seconds", phase.seconds);
+        });
+    });
+    json.attributeArray("targets", [&] {
+      for (const bundle::Target &target : manifest.targets)
+        json.object([&] {
+          json.attribute("arena_bytes", int64_t(target.arena.size));
+          json.attribute("arena_lower_bound", int64_t(target.arena.lowerBound));
+          json.attribute("device", target.device);
+          json.attribute("kernels", int64_t(target.kernels.size()));
+          json.attribute("launches", int64_t(target.launches.size()));
+          json.attribute("name", target.name);
+        });
+    });
+  });
+  llvm::outs() << "\n";
+}
+
+static std::string summary(const Compiler &compiler,
+                           const bundle::Manifest &manifest,
+                           const std::string &output, bool changed) {
+  std::string text = output;
+  for (const bundle::Target &target : manifest.targets)
+    text += ": " + target.name + ", " + std::to_string(target.launches.size()) +
+            " launches of " + std::to_string(target.kernels.size()) +
+            " kernels, arena " + bytesText(target.arena.size) + " (at least " +
+            bytesText(target.arena.lowerBound) + ")";
+  if (compiler.cacheUse() == CacheUse::Hit)
+    text += ", from the cache";
+  if (!changed)
+    text += ", unchanged";
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// Compile
+//===----------------------------------------------------------------------===//
+
+/// --emit mlir, --stop-after: the module as text.
+static Status emitMlir(const Options &options, Compiler &compiler) {
+  Expected<ModuleOp> module = compiler.runStages(*options.lastStage);
+  if (!module)
+    return module.error();
+  if (options.explain)
+    printRemarks(compiler.diagnostics());
+  if (options.output.empty()) {
+    module->print(llvm::outs());
+    llvm::outs() << "\n";
+    return Status::ok();
+  }
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module->print(os);
+  os << "\n";
+  if (Expected<bool> written = writeIfChanged(options.output, text); !written)
+    return written.error();
+  return Status::ok();
+}
+
+static Status emitBundle(const Options &options, Compiler &compiler,
+                         OutputFolder &output) {
+  Expected<bundle::Bundle> bundle = compiler.compile();
+  if (!bundle)
+    return bundle.error();
+  // MLIR says its name only now.
+  if (output.path().empty())
+    if (Status status = output.choose(compiler.name()); !status)
+      return status;
+  Expected<bool> changed = compiler.phases().time("publish", [&] {
+    return bundle::publishBundle(output.path(), *bundle, compiler.provenance());
+  });
+  if (!changed)
+    return changed.error();
+  if (!options.depfile.empty())
+    if (Status status = writeDepfile(options.depfile,
+                                     bundle::manifestPath(output.path()),
+                                     compiler.frontend().files());
+        !status)
+      return status;
+  output.keep();
+  if (options.explain)
+    printRemarks(compiler.diagnostics());
+  if (options.json)
+    printResult(compiler, bundle->manifest, output.path(), *changed);
+  else
+    note(summary(compiler, bundle->manifest, output.path(), *changed));
+  return Status::ok();
+}
+
+Status driver::compileVerb(const Options &options) {
+  Compiler compiler(options);
+  if (options.emitted == Emit::Mlir) {
+    if (Status status = compiler.read(options.operands[0]); !status)
+      return status;
+    if (Status status = emitMlir(options, compiler); !status)
+      return status;
+  } else {
+    // Before anything else can fail: a failed compile leaves no bundle that
+    // looks fresh.
+    OutputFolder output;
+    if (!options.output.empty())
+      if (Status status = output.choose(options.output, /*isPath=*/true);
+          !status)
+        return status;
+    if (Status status = compiler.read(options.operands[0]); !status)
+      return status;
+    if (output.path().empty() && !compiler.name().empty())
+      if (Status status = output.choose(compiler.name()); !status)
+        return status;
+    if (Status status = emitBundle(options, compiler, output); !status)
+      return status;
+  }
+  if (options.timeReport)
+    printPhases(compiler.phases());
+  return Status::ok();
+}
+
+//===----------------------------------------------------------------------===//
+// Check
+//===----------------------------------------------------------------------===//
+
+Status driver::checkVerb(const Options &given) {
+  Options options = given;
+  if (options.devices.empty())
+    options.devices.push_back(target::findTarget("host"));
+  Compiler compiler(options);
+  Status status = compiler.read(options.operands[0]);
+  std::string problem = status ? std::string() : status.error().message;
+  if (status) {
+    Expected<ModuleOp> module = compiler.runStages(kLastStage);
+    if (!module)
+      status = module.error();
+  }
+  if (!options.json) {
+    if (status)
+      llvm::outs() << compiler.name() << ": can be compiled for host\n";
+    return status;
+  }
+  llvm::json::OStream json(llvm::outs());
+  json.object([&] {
+    json.attributeArray("errors", [&] {
+      if (!problem.empty())
+        json.object(
+            [&] { json.attribute("message", llvm::json::fixUTF8(problem)); });
+      if (compiler.diagnostics())
+        for (const Diagnostics::Entry &entry : compiler.diagnostics()->errors())
+          json.object([&] {
+            if (!entry.where.empty())
+              json.attribute("location", llvm::json::fixUTF8(entry.where));
+            json.attribute("message", llvm::json::fixUTF8(entry.message));
+          });
+    });
+    json.attribute("ok", bool(status));
+  });
+  llvm::outs() << "\n";
+  return status;
+}

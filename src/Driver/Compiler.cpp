@@ -1,0 +1,250 @@
+//===- Compiler.cpp - One graph through the stages to a bundle -------------===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "Compiler.h"
+
+#include "BuildId.h"
+#include "GraphCache.h"
+#include "Log.h"
+#include "Reproducer.h"
+#include "nova/Pipelines/HostBackend.h"
+#include "nova/Pipelines/PlanToManifest.h"
+#include "nova/Support/File.h"
+#include "nova/Support/Version.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/Threading.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <ctime>
+
+#include <unistd.h>
+
+using namespace mlir;
+using namespace nova;
+using namespace nova::driver;
+
+static std::string printed(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module.print(os);
+  return text + "\n";
+}
+
+Status Compiler::read(const std::string &path) {
+  return timing.time("read", [&]() -> Status {
+    Expected<Frontend> frontend = Frontend::read(path);
+    if (!frontend)
+      return frontend.error();
+    graph = std::move(*frontend);
+    return Status::ok();
+  });
+}
+
+MLIRContext &Compiler::context() {
+  if (mlirContext)
+    return *mlirContext;
+  unsigned threads = options.jobs
+                         ? *options.jobs
+                         : llvm::hardware_concurrency().compute_thread_count();
+  pool = std::make_unique<llvm::DefaultThreadPool>(
+      llvm::hardware_concurrency(threads));
+  mlirContext = std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED);
+  mlirContext->printOpOnDiagnostic(false);
+  if (threads > 1)
+    mlirContext->setThreadPool(*pool);
+  collected = std::make_unique<Diagnostics>(mlirContext.get());
+  return *mlirContext;
+}
+
+std::string Compiler::name() const {
+  return graph->name().value_or(mlirName);
+}
+
+std::string Compiler::digest() const {
+  return graph->digest().value_or(mlirDigest);
+}
+
+Error Compiler::rejected() const {
+  collected->printErrors();
+  return badInput(std::string());
+}
+
+Error Compiler::internalError(const std::string &message,
+                              ModuleOp module) const {
+  collected->printErrors();
+  errorLine("error: internal: " + message);
+  errorLine("  this is a defect of novac; the file named below reproduces it");
+  errorLine(writeReproducer(printed(module)));
+  return {ErrorCode::Internal, {}, {}};
+}
+
+Status Compiler::importGraph() {
+  if (module)
+    return Status::ok();
+  return timing.time("import", [&]() -> Status {
+    MLIRContext &mlir = context();
+    module = graph->import(mlir);
+    if (!module)
+      return rejected();
+    if (!graph->name()) {
+      mlirName = moduleName(*module);
+      mlirDigest = moduleDigest(*module);
+    }
+    return Status::ok();
+  });
+}
+
+Expected<ModuleOp> Compiler::runStages(Stage last) {
+  if (Status status = importGraph(); !status)
+    return status.error();
+  PipelineOptions pipeline;
+  pipeline.noFusion = options.noFusion;
+  pipeline.device = options.devices.front()->name;
+  for (const StageInfo &info : stages()) {
+    if (info.stage > last)
+      break;
+    std::string stage(info.name);
+    if (info.stage != Stage::Graph) {
+      PassManager manager(&context(), ModuleOp::getOperationName());
+      buildStage(manager, pipeline, info.stage);
+      std::string reproducer;
+      reproduceFailuresOf(manager, reproducer);
+      if (failed(timing.time(stage, [&] { return manager.run(*module); }))) {
+        collected->printErrors();
+        errorLine("error: internal: the passes that make the stage '" + stage +
+                  "' failed");
+        errorLine("  this is a defect of novac; run nova-opt --run-reproducer "
+                  "on the file named below");
+        errorLine(reproducer);
+        return Error{ErrorCode::Internal, {}, {}};
+      }
+    }
+    if (options.dumpStages.empty())
+      continue;
+    if (Status status = makeDirectories(options.dumpStages); !status)
+      return status.error();
+    if (Expected<bool> written = writeIfChanged(
+            options.dumpStages + "/" + stage + ".mlir", printed(*module));
+        !written)
+      return written.error();
+  }
+  return *module;
+}
+
+KeyBuilder Compiler::makeKey() const {
+  KeyBuilder key;
+  key.section("kind", "graph 1");
+  key.section("graph", digest());
+  addToKey(key, options);
+  key.section("novac", versionString());
+  key.section("llvm", llvmVersionString());
+  key.section("toolchain", toolchainId());
+  return key;
+}
+
+std::string Compiler::provenance() const {
+  char when[32];
+  std::time_t now = std::time(nullptr);
+  std::tm utc;
+  std::strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+  char host[256] = "";
+  ::gethostname(host, sizeof host - 1);
+  std::chrono::duration<double> taken =
+      std::chrono::steady_clock::now() - start;
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::json::OStream json(os, 2);
+  json.object([&] {
+    json.attribute("cache", use == CacheUse::Hit ? "hit"
+                            : use == CacheUse::Miss ? "miss"
+                                                    : "off");
+    json.attribute("host", llvm::json::fixUTF8(host));
+    json.attribute("key", keyText);
+    json.attribute("novac", versionString());
+    json.attribute("seconds", taken.count());
+    json.attribute("toolchain", toolchainId());
+    json.attribute("when", when);
+  });
+  return text + "\n";
+}
+
+Expected<bundle::Bundle> Compiler::build() {
+  Expected<ModuleOp> planned = runStages(Stage::Plan);
+  if (!planned)
+    return planned.error();
+  ProgressLine progress;
+  Expected<std::string> object = timing.time("host code", [&] {
+    return compileForHost(*planned, *pool, [&](const KernelDone &kernel) {
+      progress.update("kernel " + std::to_string(kernel.done) + " of " +
+                      std::to_string(kernel.total));
+      info("compiled " + kernel.kernel + " in " +
+           std::to_string(static_cast<int>(kernel.seconds * 1000)) + " ms");
+    });
+  });
+  if (!object) {
+    // A plan that its own back end refuses is no fault of the graph.
+    if (object.error().code == ErrorCode::Missing)
+      return object.error();
+    return internalError(object.error().message, *planned);
+  }
+  ManifestFacts facts;
+  facts.name = name();
+  facts.graphDigest = digest();
+  facts.producer.novac = versionString();
+  facts.producer.llvm = llvmVersionString();
+  facts.producer.options["precision"] = options.matmul;
+  facts.producer.options["no_fusion"] = options.noFusion;
+  facts.numerics.matmul = options.matmul;
+  TargetCode code;
+  code.name = options.devices.front()->arch;
+  code.device = options.devices.front()->name;
+  code.object = std::move(*object);
+  return timing.time("manifest", [&] {
+    return buildBundle(*planned, facts, std::move(code));
+  });
+}
+
+Expected<bundle::Bundle> Compiler::compile() {
+  // A key needs the graph's canonical form, which MLIR has only as a module.
+  if (!graph->digest())
+    if (Status status = importGraph(); !status)
+      return status.error();
+  std::string folder =
+      options.noCache ? std::string() : defaultCacheFolder(options.cacheDir);
+  KeyBuilder key = timing.time("key", [&] { return makeKey(); });
+  keyText = key.key();
+  GraphCache cache(folder);
+  if (!folder.empty()) {
+    use = CacheUse::Miss;
+    // What the passes would print or write is not in the cache.
+    bool wantsPasses = options.explain || !options.dumpStages.empty();
+    std::optional<bundle::Bundle> found;
+    if (!wantsPasses)
+      timing.time("cache", [&] {
+        found = cache.find(keyText);
+        if (!found && !options.cacheReadOnly.empty())
+          found = GraphCache(options.cacheReadOnly, true).find(keyText);
+      });
+    if (found) {
+      use = CacheUse::Hit;
+      info("cache: found " + keyText + " in '" + folder + "'");
+      return std::move(*found);
+    }
+    info("cache: " + keyText + " is not in '" + folder + "'");
+    if (options.explainMiss)
+      note("cache miss: " + cache.explainMiss(key));
+  }
+  Expected<bundle::Bundle> made = build();
+  if (!made || folder.empty())
+    return made;
+  Status stored = timing.time(
+      "store", [&] { return cache.store(key, *made, provenance()); });
+  if (!stored)
+    warning("the cache is not written: " + stored.error().message);
+  return made;
+}

@@ -1,0 +1,48 @@
+//===- Diagnostics.h - MLIR diagnostics, collected for people --------------===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef NOVA_LIB_DRIVER_DIAGNOSTICS_H
+#define NOVA_LIB_DRIVER_DIAGNOSTICS_H
+
+#include "mlir/IR/Diagnostics.h"
+
+#include <string>
+#include <vector>
+
+namespace nova::driver {
+
+/// "node 'addmm_3'", "step.mlir:4:9", or the empty string.
+std::string describeLocation(mlir::Location location);
+
+/// Collects what is emitted in a context while it lives.
+class Diagnostics {
+public:
+  struct Entry {
+    std::string where; ///< describeLocation().
+    std::string message;
+    std::vector<std::string> notes;
+    /// "node 'x': message".
+    std::string text() const;
+  };
+
+  explicit Diagnostics(mlir::MLIRContext *context);
+
+  const std::vector<Entry> &errors() const { return errorList; }
+  const std::vector<Entry> &remarks() const { return remarkList; }
+
+  /// Prints all errors, "error: ..." each, notes below.
+  void printErrors() const;
+
+private:
+  void add(mlir::Diagnostic &diagnostic);
+
+  std::vector<Entry> errorList, remarkList;
+  mlir::ScopedDiagnosticHandler handler;
+};
+
+} // namespace nova::driver
+
+#endif // NOVA_LIB_DRIVER_DIAGNOSTICS_H

@@ -1,0 +1,114 @@
+//===- Driver.cpp - From a command line to an exit status ------------------===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "nova/Driver/Driver.h"
+
+#include "Log.h"
+#include "Reproducer.h"
+#include "Verbs.h"
+#include "nova/Driver/Options.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <iostream>
+
+using namespace nova;
+using namespace nova::driver;
+
+/// The GPUs of this machine, as the driver lists them; nothing is loaded.
+static std::vector<std::string> gpusHere() {
+  std::vector<std::string> names;
+  std::error_code error;
+  std::filesystem::directory_iterator it("/proc/driver/nvidia/gpus", error);
+  for (size_t i = 0; !error && it != std::filesystem::directory_iterator();
+       it.increment(error))
+    names.push_back("GPU " + std::to_string(i++));
+  return names;
+}
+
+static Status dispatch(Options &options) {
+  switch (options.verb) {
+  case Verb::Compile:
+  case Verb::Verify: {
+    std::string said;
+    if (Status status = resolve(options, gpusHere(), said); !status)
+      return status;
+    if (!said.empty())
+      note(said);
+    return options.verb == Verb::Compile ? compileVerb(options)
+                                         : verifyVerb(options);
+  }
+  case Verb::Check:
+    return checkVerb(options);
+  case Verb::Inspect:
+    return inspectVerb(options);
+  case Verb::Run:
+    return runVerb(options);
+  case Verb::Targets:
+    return targetsVerb(options);
+  case Verb::Ops:
+    return opsVerb(options);
+  case Verb::Version:
+    return versionVerb(options);
+  case Verb::Explain:
+  case Verb::Diff:
+  case Verb::Cache:
+    break; // parseOptions() lets no verb through that is not available.
+  }
+  return Error{ErrorCode::Internal, "verb without a function", {}};
+}
+
+/// Standard output is data: a disk that is full or a reader that is gone is an
+/// error, unless another one came first.
+static int flushed(int status) {
+  llvm::outs().flush();
+  bool failed = llvm::outs().has_error() || !std::cout.flush();
+  llvm::outs().clear_error();
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout) && !failed)
+    return status;
+  if (status == 0)
+    return report({ErrorCode::Missing, "cannot write standard output", {}});
+  return status;
+}
+
+int driver::run(int argc, char **argv) {
+  try {
+    std::vector<std::string> arguments(argv + 1, argv + argc);
+    Expected<Options> options = parseOptions(arguments);
+    if (!options)
+      return report(options.error());
+    if (options->help) {
+      bool general = arguments[0] == "--help" || arguments[0] == "-h" ||
+                     arguments[0] == "help";
+      std::string text = general ? generalHelp() : verbHelp(options->verb);
+      std::fputs(text.c_str(), stdout);
+      return flushed(0);
+    }
+    setVerbose(options->verbose);
+    Status status = dispatch(*options);
+    if (status)
+      return flushed(0);
+    if (!status.error().message.empty()) {
+      report(status.error());
+      // Compiler errors bring a reproducer of their own; for the rest the
+      // command line is one.
+      if (status.error().code == ErrorCode::Internal) {
+        std::string line = "novac";
+        for (const std::string &argument : arguments)
+          line += " '" + argument + "'";
+        errorLine(writeReproducer(line + "\n"));
+      }
+    }
+    return flushed(static_cast<int>(status.error().code));
+  } catch (const std::exception &exception) {
+    return report({ErrorCode::Internal,
+                   std::string("unexpected exception: ") + exception.what(),
+                   {}});
+  }
+}

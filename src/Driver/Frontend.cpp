@@ -1,0 +1,116 @@
+//===- Frontend.cpp - The operand GRAPH, whatever it is --------------------===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "Frontend.h"
+
+#include "nova/IR/Nova.h"
+#include "nova/Import/Import.h"
+#include "nova/Support/File.h"
+#include "nova/Support/Hash.h"
+#include "nova/Transforms/KernelContract.h"
+
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBufferRef.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <filesystem>
+#include <iostream>
+#include <iterator>
+#include <set>
+
+using namespace mlir;
+using namespace nova;
+using driver::Frontend;
+
+/// A JSON graph is an object; nothing in MLIR begins with a brace, except
+/// "{-#" of resources.
+static bool looksLikeMlir(std::string_view text) {
+  constexpr std::string_view bytecode = "ML\xefR";
+  if (text.substr(0, bytecode.size()) == bytecode)
+    return true;
+  size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == text.npos)
+    return false;
+  return text.substr(first, 3) == "{-#" || text.substr(first, 2) == "//" ||
+         text[first] == '#' || text[first] == '!' ||
+         text.substr(first, 6) == "module" || text.substr(first, 5) == "func." ||
+         text.substr(first, 9) == "\"builtin.";
+}
+
+Expected<Frontend> Frontend::read(const std::string &path) {
+  Frontend result;
+  result.path = path;
+  bool standardInput = path == "-";
+  if (standardInput) {
+    result.text.assign(std::istreambuf_iterator<char>(std::cin), {});
+    result.path = "<stdin>";
+  } else {
+    Expected<std::string> text = readFile(path, "graph");
+    if (!text)
+      return text.error();
+    result.text = std::move(*text);
+  }
+  if (looksLikeMlir(result.text))
+    return result;
+  Expected<graph::Graph> graph = standardInput ? graph::parseGraph(result.text)
+                                               : graph::readGraph(path);
+  if (!graph)
+    return graph.error();
+  result.graph = std::move(*graph);
+  return result;
+}
+
+OwningOpRef<ModuleOp> Frontend::import(MLIRContext &context) const {
+  if (graph)
+    return importGraph(*graph, context);
+  return importMlir(llvm::MemoryBufferRef(text, path), context);
+}
+
+std::optional<std::string> Frontend::name() const {
+  return graph ? std::optional(graph->name) : std::nullopt;
+}
+
+std::optional<std::string> Frontend::digest() const {
+  return graph ? std::optional(graph::graphDigest(*graph)) : std::nullopt;
+}
+
+std::vector<std::string> Frontend::files() const {
+  std::vector<std::string> files;
+  if (path != "<stdin>")
+    files.push_back(path);
+  if (!graph)
+    return files;
+  // The graph keeps the bytes of its constants, not where they came from.
+  llvm::Expected<llvm::json::Value> json = llvm::json::parse(text);
+  if (!json) {
+    llvm::consumeError(json.takeError());
+    return files;
+  }
+  std::set<std::string> others;
+  if (const llvm::json::Object *object = json->getAsObject())
+    if (const llvm::json::Array *constants = object->getArray("constants"))
+      for (const llvm::json::Value &constant : *constants)
+        if (const llvm::json::Object *fields = constant.getAsObject())
+          if (std::optional<llvm::StringRef> file = fields->getString("file"))
+            others.insert(file->str());
+  std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  for (const std::string &file : others)
+    files.push_back((folder / file).string());
+  return files;
+}
+
+std::string driver::moduleName(ModuleOp module) {
+  func::FuncOp step = findStep(module);
+  auto name = step ? step->getAttrOfType<StringAttr>(attr::graph) : StringAttr();
+  return name ? name.str() : "";
+}
+
+std::string driver::moduleDigest(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module->print(os, OpPrintingFlags().printGenericOpForm().useLocalScope());
+  return "sha256:" + sha256Hex(text);
+}

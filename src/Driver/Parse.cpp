@@ -1,0 +1,270 @@
+//===- Parse.cpp - CLI11, filled from the table of flags -------------------===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "nova/Driver/Options.h"
+#include "nova/Graph/NearestNames.h"
+#include "nova/Support/Version.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <deque>
+
+using namespace nova;
+using namespace nova::driver;
+
+static Error usage(std::string message, std::string hint) {
+  return {ErrorCode::Usage, std::move(message), std::move(hint)};
+}
+
+/// ", did you mean 'x' or 'y'?", or the empty string.
+static std::string didYouMean(std::string_view name,
+                              const std::vector<std::string_view> &known,
+                              std::string_view prefix = {}) {
+  std::string text;
+  for (const std::string &near : graph::nearestNames(name, known, 2))
+    text += (text.empty() ? ", did you mean '" : " or '") +
+            std::string(prefix) + near + "'";
+  return text.empty() ? text : text + "?";
+}
+
+static std::string seeHelp(const VerbInfo &info) {
+  return "see `novac " + std::string(info.name) + " --help`";
+}
+
+static Expected<const VerbInfo *> findVerb(const std::string &name) {
+  std::vector<std::string_view> known;
+  for (const VerbInfo &info : verbs()) {
+    if (info.name == name)
+      return &info;
+    known.push_back(info.name);
+  }
+  return usage("unknown verb '" + name + "'" + didYouMean(name, known),
+               "see `novac --help`");
+}
+
+/// What CLI11 left over: flags it does not know, and operands too many.
+static Error leftOver(const VerbInfo &info,
+                      const std::vector<std::string> &rest) {
+  for (const std::string &argument : rest) {
+    if (argument.size() < 2 || argument[0] != '-')
+      continue;
+    size_t dashes = argument[1] == '-' ? 2 : 1;
+    std::string name = argument.substr(
+        dashes, std::min(argument.find('='), argument.size()) - dashes);
+    std::vector<std::string_view> known;
+    const VerbInfo *elsewhere = nullptr;
+    for (const Flag &flag : flags()) {
+      if (flag.verbs.has(info.verb))
+        known.push_back(flag.name);
+      else if (flag.name == name)
+        for (const VerbInfo &other : verbs())
+          if (!elsewhere && flag.verbs.has(other.verb))
+            elsewhere = &other;
+    }
+    std::string message = "unknown flag '" + argument.substr(0, dashes) + name +
+                          "' of novac " + std::string(info.name);
+    if (elsewhere)
+      return usage(message + ", it is one of novac " +
+                       std::string(elsewhere->name),
+                   seeHelp(info));
+    return usage(message + didYouMean(name, known, "--"), seeHelp(info));
+  }
+  return usage("unexpected operand '" + rest.front() + "', novac " +
+                   std::string(info.name) + " takes " +
+                   (info.operandCount == 0 ? "none"
+                                           : std::string(info.operands)),
+               seeHelp(info));
+}
+
+Expected<Options>
+driver::parseOptions(const std::vector<std::string> &arguments) {
+  Options options;
+  if (arguments.empty())
+    return usage("no verb given", "see `novac --help`");
+  if (arguments[0] == "--help" || arguments[0] == "-h" ||
+      arguments[0] == "help") {
+    options.help = true;
+    // The general help belongs to no verb; `version` stands for that.
+    options.verb = Verb::Version;
+    return options;
+  }
+  Expected<const VerbInfo *> verb =
+      findVerb(arguments[0] == "--version" ? "version" : arguments[0]);
+  if (!verb)
+    return verb.error();
+  const VerbInfo &info = **verb;
+  options.verb = info.verb;
+
+  CLI::App app;
+  app.set_help_flag();
+  app.allow_extras();
+  app.add_option("operands", options.operands)
+      ->expected(0, static_cast<int>(info.operandCount));
+  // Values are collected as text first: then each flag is read in the order of
+  // the table, whatever the order of the arguments.
+  struct Given {
+    const Flag *flag;
+    std::vector<std::string> values;
+    int64_t count = 0;
+  };
+  std::deque<Given> given;
+  for (const Flag &flag : flags()) {
+    if (!flag.verbs.has(info.verb))
+      continue;
+    Given &entry = given.emplace_back(Given{&flag, {}, 0});
+    std::string names = "--" + std::string(flag.name);
+    if (flag.letter)
+      names += std::string(",-") + flag.letter;
+    if (flag.value.empty())
+      app.add_flag(names, entry.count);
+    else
+      app.add_option(names, entry.values)
+          ->expected(1)
+          ->allow_extra_args(false)
+          ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  }
+
+  // CLI11 wants the arguments last first.
+  std::vector<std::string> rest(arguments.rbegin(), arguments.rend() - 1);
+  try {
+    app.parse(std::move(rest));
+  } catch (const CLI::ParseError &error) {
+    return usage(error.what(), seeHelp(info));
+  }
+
+  for (Given &entry : given)
+    if (entry.flag->name == "help" && entry.count) {
+      options.help = true;
+      return options;
+    }
+  if (!info.available)
+    return usage("novac " + std::string(info.name) +
+                     " is not in this version (" + versionString() + ")",
+                 "see `novac --help`");
+  if (std::vector<std::string> extra = app.remaining(); !extra.empty())
+    return leftOver(info, extra);
+  for (Given &entry : given) {
+    const Flag &flag = *entry.flag;
+    std::string name = "--" + std::string(flag.name);
+    if (entry.values.empty() && !entry.count)
+      continue;
+    if (!flag.missing.empty())
+      return Error{flag.missingCode, name + ": " + std::string(flag.missing),
+                   {}};
+    if (entry.values.size() > 1 && !flag.repeatable)
+      return usage("flag '" + name + "' is given " +
+                       std::to_string(entry.values.size()) +
+                       " times, expected once",
+                   seeHelp(info));
+    if (entry.count)
+      entry.values.assign(1, "");
+    for (const std::string &value : entry.values)
+      if (std::string expected = flag.set(options, value); !expected.empty())
+        return usage("flag '" + name + "': '" + value + "', expected " +
+                         expected,
+                     seeHelp(info));
+  }
+  if (options.operands.size() < info.operandCount)
+    return usage("novac " + std::string(info.name) + " needs " +
+                     std::string(info.operands),
+                 seeHelp(info));
+  return options;
+}
+
+//===----------------------------------------------------------------------===//
+// Resolving
+//===----------------------------------------------------------------------===//
+
+static std::string listTargets() {
+  std::string text;
+  for (std::string_view name : target::targetNames())
+    text += std::string(name) + " ";
+  return text + "native";
+}
+
+static Status resolveStage(Options &options) {
+  if (options.stopAfter.empty())
+    return Status::ok();
+  std::optional<Stage> stage = stageFromName(options.stopAfter);
+  if (!stage) {
+    std::vector<std::string_view> known;
+    std::string list;
+    for (const StageInfo &info : stages()) {
+      known.push_back(info.name);
+      list += (list.empty() ? "" : " ") + std::string(info.name);
+    }
+    return usage("unknown stage '" + options.stopAfter + "'" +
+                     didYouMean(options.stopAfter, known),
+                 "stages: " + list);
+  }
+  if (*stage > kLastStage)
+    return Error{ErrorCode::Missing,
+                 "stage '" + options.stopAfter +
+                     "' is made by a code generator for GPUs, which this build "
+                     "has not; its last stage is '" +
+                     std::string(stageName(kLastStage)) + "'",
+                 {}};
+  options.lastStage = stage;
+  return Status::ok();
+}
+
+static Status resolveTargets(Options &options,
+                             const std::vector<std::string> &gpus,
+                             std::string &note) {
+  if (options.targets.empty())
+    options.targets.push_back(options.verb == Verb::Compile ? "native"
+                                                            : "host");
+  std::vector<std::string_view> known = target::targetNames();
+  for (const std::string &name : options.targets) {
+    std::string resolved = name;
+    if (name == "native") {
+      resolved = "host";
+      note = gpus.empty() ? "target native: no GPU here, compiling for host"
+                          : "target native: this build has no code generator "
+                            "for " +
+                                gpus.front() + ", compiling for host";
+    }
+    const target::Device *device = target::findTarget(resolved);
+    if (!device)
+      return usage("unknown target '" + name + "'" + didYouMean(name, known),
+                   "targets: " + listTargets());
+    if (device->kind == target::DeviceKind::Gpu)
+      return Error{ErrorCode::Missing,
+                   "target '" + name +
+                       "': this build has no code generator for " +
+                       std::string(device->arch) + "; targets available: host",
+                   {}};
+    if (std::find(options.devices.begin(), options.devices.end(), device) ==
+        options.devices.end())
+      options.devices.push_back(device);
+  }
+  return Status::ok();
+}
+
+Status driver::resolve(Options &options, const std::vector<std::string> &gpus,
+                       std::string &note) {
+  if (Status status = resolveStage(options); !status)
+    return status;
+  if (Status status = resolveTargets(options, gpus, note); !status)
+    return status;
+  if (options.emit == "ptx")
+    return Error{ErrorCode::Missing,
+                 "--emit ptx: this build has no code generator for GPUs",
+                 {}};
+  options.emitted = options.emit == "mlir" || options.lastStage ? Emit::Mlir
+                                                                : Emit::Bundle;
+  if (options.emitted == Emit::Mlir && !options.lastStage)
+    options.lastStage = kLastStage;
+  if (options.precision == "bf16")
+    return Error{ErrorCode::Missing,
+                 "--precision bf16: this build has no code generator that "
+                 "multiplies float32 in bfloat16; host multiplies in f32",
+                 {}};
+  // host multiplies in float32 whatever is asked for.
+  options.matmul = "f32";
+  return Status::ok();
+}
