@@ -51,7 +51,7 @@ public:
   bool end_array() override { return close(); }
   bool key(string_t &name) override {
     auto &members = std::get<Json::Object>(stack.back()->data);
-    members.emplace_back().first = std::move(name);
+    members.emplace_back().key = std::move(name);
     return true;
   }
   bool end_object() override {
@@ -75,13 +75,13 @@ private:
     if (members.size() <= linearKeys) {
       for (size_t i = 0; i < members.size(); ++i)
         for (size_t j = 0; j < i; ++j)
-          if (members[i].first == members[j].first)
-            return &members[i].first;
+          if (members[i].key == members[j].key)
+            return &members[i].key;
       return nullptr;
     }
     std::vector<const std::string *> keys;
     for (const auto &member : members)
-      keys.push_back(&member.first);
+      keys.push_back(&member.key);
     std::sort(keys.begin(), keys.end(),
               [](auto *a, auto *b) { return *a < *b; });
     for (size_t i = 1; i < keys.size(); ++i)
@@ -97,7 +97,7 @@ private:
     Json &top = *stack.back();
     if (auto *list = std::get_if<Json::Array>(&top.data))
       return &list->emplace_back();
-    return &std::get<Json::Object>(top.data).back().second;
+    return &std::get<Json::Object>(top.data).back().value;
   }
   bool add(Json value) {
     *place() = std::move(value);
@@ -135,7 +135,7 @@ private:
       } else {
         const auto &members = *stack[i]->as<Json::Object>();
         if (!members.empty())
-          path += (path.empty() ? "" : ".") + members.back().first;
+          path += (path.empty() ? "" : ".") + members.back().key;
       }
     }
     message = (path.empty() ? "" : path + ": ") + what;
@@ -170,8 +170,8 @@ void print(const Json &json, std::string &out, size_t limit) {
     out += '{';
     const auto &members = *json.as<Json::Object>();
     for (size_t i = 0; i < members.size() && out.size() <= limit; ++i) {
-      out += (i ? "," : "") + quotedText(members[i].first) + ":";
-      print(members[i].second, out, limit);
+      out += (i ? "," : "") + quotedText(members[i].key) + ":";
+      print(members[i].value, out, limit);
     }
     out += '}';
   }
@@ -182,8 +182,8 @@ void print(const Json &json, std::string &out, size_t limit) {
 const Json *Json::find(std::string_view key) const {
   if (const auto *members = as<Object>())
     for (const auto &member : *members)
-      if (member.first == key)
-        return &member.second;
+      if (member.key == key)
+        return &member.value;
   return nullptr;
 }
 

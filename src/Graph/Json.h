@@ -26,9 +26,11 @@
 
 namespace nova::graph {
 
+struct JsonMember;
+
 struct Json {
   using Array = std::vector<Json>;
-  using Object = std::vector<std::pair<std::string, Json>>;
+  using Object = std::vector<JsonMember>;
   std::variant<std::monostate, bool, int64_t, double, std::string, Array,
                Object>
       data;
@@ -39,6 +41,11 @@ struct Json {
   const Json *find(std::string_view key) const;
   /// As compact JSON, cut after about `limit` characters: for messages.
   std::string text(size_t limit = 60) const;
+};
+
+struct JsonMember {
+  std::string key;
+  Json value;
 };
 
 /// Where a value stands, as a chain on the stack: text is made on errors only.

@@ -151,9 +151,9 @@ static LogicalResult importIndexPut(Call &call) {
   for (int64_t dim : allDims(rankOf(x)))
     if (!llvm::is_contained(indexing->dims, dim))
       rest.push_back(shapeOf(x)[dim]);
-  SmallVector<int64_t> shape(ArrayRef(rest).take_front(lead));
+  SmallVector<int64_t> shape(ArrayRef<int64_t>(rest).take_front(lead));
   llvm::append_range(shape, indexing->shape);
-  llvm::append_range(shape, ArrayRef(rest).drop_front(lead));
+  llvm::append_range(shape, ArrayRef<int64_t>(rest).drop_front(lead));
   values = call.broadcast(values, shape);
   SmallVector<int64_t> order;
   for (int64_t i = 0; i < indexed; ++i)
@@ -304,7 +304,8 @@ static LogicalResult importScatterValue(Call &call) {
 // Table
 //===----------------------------------------------------------------------===//
 
-static constexpr llvm::StringLiteral index("(Tensor self, Tensor?[] indices)"),
+static constexpr llvm::StringLiteral
+    indexSignature("(Tensor self, Tensor?[] indices)"),
     indexPut("(Tensor self, Tensor?[] indices, Tensor values, bool "
              "accumulate=False)"),
     noMask("no bool index"),
@@ -313,8 +314,8 @@ static constexpr llvm::StringLiteral index("(Tensor self, Tensor?[] indices)"),
 
 llvm::ArrayRef<OpEntry> importer::indexingTable() {
   static const OpEntry table[] = {
-      {"aten.index.Tensor", index, noMask, importIndex},
-      {"aten._unsafe_index.Tensor", index, noMask, importIndex},
+      {"aten.index.Tensor", indexSignature, noMask, importIndex},
+      {"aten._unsafe_index.Tensor", indexSignature, noMask, importIndex},
       {"aten.index_put.default", indexPut, oneMask, importIndexPut},
       {"aten._unsafe_index_put.default", indexPut, oneMask, importIndexPut},
       {"aten.index_select.default", "(Tensor self, int dim, Tensor index)", "",

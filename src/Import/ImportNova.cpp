@@ -59,10 +59,10 @@ private:
   LogicalResult attribute(StringRef key, const graph::Value &value);
   std::string probe(ArrayRef<Type> types);
   Attribute convert(StringRef key, const graph::Value &value);
-  template <typename EnumAttr, typename Symbolize>
-  Attribute enumeration(const graph::Value &value, Symbolize symbolize) {
+  template <typename EnumAttr, typename Enum>
+  Attribute enumeration(const graph::Value &value) {
     const auto *word = value.as<std::string>();
-    auto symbol = symbolize(word ? StringRef(*word) : StringRef());
+    auto symbol = symbolizeEnum<Enum>(word ? StringRef(*word) : StringRef());
     return symbol ? EnumAttr::get(context(), *symbol) : Attribute();
   }
 
@@ -98,11 +98,11 @@ LogicalResult NovaNode::operands(const graph::ValueList &args,
 /// which mean the same in every operation.
 Attribute NovaNode::convert(StringRef key, const graph::Value &value) {
   if (key == "predicate")
-    return enumeration<ComparePredicateAttr>(value, symbolizeComparePredicate);
+    return enumeration<ComparePredicateAttr, ComparePredicate>(value);
   if (key == "form")
-    return enumeration<GeluFormAttr>(value, symbolizeGeluForm);
+    return enumeration<GeluFormAttr, GeluForm>(value);
   if (key == "reduction")
-    return enumeration<LossReductionAttr>(value, symbolizeLossReduction);
+    return enumeration<LossReductionAttr, LossReduction>(value);
   if (key == "value" || key == "start" || key == "step") {
     // A number of the tensor's own element type.
     std::optional<Number> number = Number::of(value);

@@ -177,7 +177,7 @@ bool importer::bindArguments(const Signature &signature,
   }
   for (const auto &[key, value] : node.kwargs) {
     std::string path = "kwargs." + key;
-    auto *param = llvm::find_if(
+    auto param = llvm::find_if(
         params, [&](const Param &param) { return param.name == key; });
     if (param == params.end()) {
       std::string names = llvm::join(
