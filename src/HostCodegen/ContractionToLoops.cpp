@@ -363,31 +363,36 @@ Value ContractionLowering::mask(const Part &columns, int64_t vector) {
 }
 
 /// Packed B: panels of NR columns; in a panel rows of k, NR floats each. What
-/// lies beside the real columns is never looked at.
+/// lies beside the real columns is never looked at. Memory is read in the order
+/// it lies in: few pages are open at a time.
 void ContractionLowering::packB(const Place &at) {
   Access to = flat(packedB);
   const int64_t nr = nv * W;
-  parts(at.nc, nr, /*exactRest=*/false, [&](Value j, Part columns) {
-    Value panel = e.mulIndex(j, blockK);
-    Value source = e.addIndex(at.bBase, e.mulIndex(j, bN));
-    if (bK == 1 && bN != 1)
-      return packBTransposed(panel, source, columns, at.kc);
-    e.loop(e.getIndexAttr(0), at.kc, 1, [&](Value k) {
-      Value from = e.addIndex(source, e.mulIndex(k, bK));
-      Value row = e.addIndex(panel, e.mulIndex(k, nr));
+  if (bK == 1 && bN != 1) {
+    parts(at.nc, nr, /*exactRest=*/false, [&](Value j, Part columns) {
+      packBTransposed(e.mulIndex(j, blockK), e.addIndex(at.bBase, e.mulIndex(j, bN)), columns,
+                      at.kc);
+    });
+    return;
+  }
+  e.loop(e.getIndexAttr(0), at.kc, 1, [&](Value k) {
+    Value fromRow = e.addIndex(at.bBase, e.mulIndex(k, bK));
+    Value toRow = e.mulIndex(k, nr);
+    parts(at.nc, nr, /*exactRest=*/false, [&](Value j, Part columns) {
+      Value from = e.addIndex(fromRow, e.mulIndex(j, bN));
+      Value row = e.addIndex(toRow, e.mulIndex(j, blockK));
       auto fixed = getConstantIntValue(columns.real);
       if (columns.real && (!fixed || bN != 1)) {
         // A ragged edge, element by element.
-        e.loop(e.getIndexAttr(0), columns.real, 1, [&](Value c) {
-          Value value = e.loadScalar(b, e.addIndex(from, e.mulIndex(c, bN)));
-          e.storeScalar(to, e.addIndex(row, c), wide(value));
+        e.loop(e.getIndexAttr(0), columns.real, 1, [&](Value column) {
+          Value value = e.loadScalar(b, e.addIndex(from, e.mulIndex(column, bN)));
+          e.storeScalar(to, e.addIndex(row, column), wide(value));
         });
         return;
       }
       for (int64_t v = 0; v < columns.full / W; ++v) {
         int64_t lanes = fixed ? std::min(W, *fixed - v * W) : W;
-        Value at0 = e.addIndex(from, e.index(v * W * bN));
-        Lanes value = e.load(b, at0, bN, lanes);
+        Lanes value = e.load(b, e.addIndex(from, e.index(v * W * bN)), bN, lanes);
         Value vector = wide(e.materialise(value, lanes));
         e.store(to, e.addIndex(row, e.index(v * W)), 1, lanes,
                 {lanes == 1 ? Lanes::Form::Uniform : Lanes::Form::Vector, vector});
@@ -459,12 +464,12 @@ void ContractionLowering::packBTransposed(Value panel, Value source, const Part 
 /// Packed A: panels of MR rows; in a panel columns of k, MR floats each.
 void ContractionLowering::packA(const Place &at) {
   Access to = flat(packedA);
-  parts(at.mc, mr, /*exactRest=*/true, [&](Value i, Part rows) {
-    Value panel = e.mulIndex(i, blockK);
-    Value source = e.addIndex(at.aBase, e.mulIndex(i, aM));
-    e.loop(e.getIndexAttr(0), at.kc, 1, [&](Value k) {
-      Value from = e.addIndex(source, e.mulIndex(k, aK));
-      Value column = e.addIndex(panel, e.mulIndex(k, mr));
+  e.loop(e.getIndexAttr(0), at.kc, 1, [&](Value k) {
+    Value fromColumn = e.addIndex(at.aBase, e.mulIndex(k, aK));
+    Value toColumn = e.mulIndex(k, mr);
+    parts(at.mc, mr, /*exactRest=*/true, [&](Value i, Part rows) {
+      Value from = e.addIndex(fromColumn, e.mulIndex(i, aM));
+      Value column = e.addIndex(toColumn, e.mulIndex(i, blockK));
       if (!rows.real && rows.full > 1) {
         Lanes value = e.load(a, from, aM, rows.full);
         e.store(to, column, 1, rows.full,

@@ -114,10 +114,14 @@ Scalar evaluate(Operation *op, const std::vector<Scalar> &x) {
   Type type = op->getResult(0).getType();
   Scalar r;
   Attribute constant;
-  if (matchPattern(op, m_Constant(&constant)))
+  if (x.empty() && matchPattern(op, m_Constant(&constant)))
     return fromAttribute(constant);
   double a = x.size() > 0 ? x[0].f : 0, b = x.size() > 1 ? x[1].f : 0;
   int64_t i = x.size() > 0 ? x[0].i : 0, j = x.size() > 1 ? x[1].i : 0;
+  if (isa<arith::AddFOp, arith::MulFOp>(op) && type.isF32()) {
+    r.f = isa<arith::AddFOp>(op) ? a + b : a * b; // Most of the work.
+    return r;
+  }
   StringRef name = op->getName().getStringRef();
   if (name == "arith.addf") r.f = a + b;
   else if (name == "arith.subf") r.f = a - b;
@@ -188,9 +192,31 @@ public:
       results.push_back(get(init));
     auto extents = op.getStaticLoopRanges();
     std::vector<int64_t> shape(extents.begin(), extents.end());
-    auto at = [&](AffineMap map, const std::vector<int64_t> &loops) {
-      auto mapped = map.compose(loops);
-      return std::vector<int64_t>(mapped.begin(), mapped.end());
+    // Linear offset of every operand: constant, then a factor per dimension.
+    std::vector<std::vector<int64_t>> forms;
+    for (OpOperand &operand : op->getOpOperands()) {
+      AffineMap map = op.getMatchingIndexingMap(&operand);
+      std::vector<int64_t> form(shape.size() + 1, 0);
+      auto type = dyn_cast<RankedTensorType>(operand.get().getType());
+      for (size_t d = 0; type && d <= shape.size(); ++d) {
+        std::vector<int64_t> point(shape.size(), 0);
+        if (d < shape.size())
+          point[d] = 1;
+        int64_t linear = 0;
+        for (auto [size, index] : llvm::zip(type.getShape(), map.compose(point)))
+          linear = linear * size + index;
+        form[d] = linear;
+      }
+      for (size_t d = 0; d < shape.size(); ++d)
+        form[d] -= form[shape.size()];
+      forms.push_back(form);
+    }
+    auto at = [&](OpOperand &operand, const std::vector<int64_t> &loops) {
+      const std::vector<int64_t> &form = forms[operand.getOperandNumber()];
+      int64_t linear = form.back();
+      for (size_t d = 0; d < loops.size(); ++d)
+        linear += form[d] * loops[d];
+      return linear;
     };
     Block *body = op.getBody();
     forEachIndex(shape, [&](const std::vector<int64_t> &loops) {
@@ -205,11 +231,10 @@ public:
           continue;
         }
         Tensor &t = get(input->get());
-        value = t.elements[t.linear(at(op.getMatchingIndexingMap(input), loops))];
+        value = t.elements[at(*input, loops)];
       }
       for (auto [r, init] : llvm::enumerate(op.getDpsInitsMutable()))
-        values[body->getArgument(argument++)] =
-            results[r].elements[results[r].linear(at(op.getMatchingIndexingMap(&init), loops))];
+        values[body->getArgument(argument++)] = results[r].elements[at(init, loops)];
       auto lookup = [&](Value v) {
         auto it = values.find(v);
         if (it != values.end())
@@ -238,8 +263,7 @@ public:
         values[inner.getResult(0)] = evaluate(&inner, operands);
       }
       for (auto [r, init] : llvm::enumerate(op.getDpsInitsMutable()))
-        results[r].elements[results[r].linear(at(op.getMatchingIndexingMap(&init), loops))] =
-            lookup(body->getTerminator()->getOperand(r));
+        results[r].elements[at(init, loops)] = lookup(body->getTerminator()->getOperand(r));
     });
     for (auto [r, value] : llvm::enumerate(op.getResults()))
       tensors[value] = results[r];
