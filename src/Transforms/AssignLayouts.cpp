@@ -4,6 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "KernelClusters.h"
+
 #include "nova/IR/StridedView.h"
 #include "nova/Transforms/KernelContract.h"
 #include "nova/Transforms/Passes.h"
@@ -54,6 +56,21 @@ struct AssignLayouts : ::nova::impl::AssignLayoutsBase<AssignLayouts> {
     value.replaceAllUsesWith(copy.getResult());
     transpose.erase();
     source.replaceAllUsesExcept(back.getResult(), moved);
+  }
+
+  /// Positions are computed inside the kernels that read them, where only views
+  /// that follow the kernel's own loops make sense; under any other view they
+  /// are stored once.
+  void storeViewedPositions(func::FuncOp step) {
+    for (Operation &op : step.getBody().front()) {
+      if (!isView(&op) || KernelClusters::isInnerView(&op))
+        continue;
+      Value source = KernelClusters::throughInnerViews(op.getOperand(0));
+      if (!source.getDefiningOp<IotaOp>())
+        continue;
+      OpBuilder builder(&op);
+      op.setOperand(0, CopyOp::create(builder, op.getLoc(), op.getOperand(0)));
+    }
   }
 
   /// One round over the readers; true when something was stored anew (which
@@ -107,6 +124,7 @@ struct AssignLayouts : ::nova::impl::AssignLayoutsBase<AssignLayouts> {
     func::FuncOp step = getOperation();
     if (step.isExternal() || isKernel(step))
       return;
+    storeViewedPositions(step);
     // Each round stores one more value; a chain stores each of its values once.
     while (resolveReaders(step))
       ;
