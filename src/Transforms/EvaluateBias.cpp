@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "EvaluateBias.h"
 
-#include "llvm/ADT/APFloat.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
@@ -14,18 +13,13 @@
 using namespace mlir;
 using namespace nova;
 
-static double lowestOf(Type element) {
-  auto value = llvm::APFloat::getLargest(cast<FloatType>(element).getFloatSemantics(), /*Negative=*/true);
-  bool losesInfo = false;
-  value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
-  return value.convertToDouble();
-}
+/// What finite values mask from, inclusively.
+static constexpr double kMasked = -65504;
 
 BiasMeaning nova::readBias(const ConstantTensor &bias, ArrayRef<int64_t> scores) {
   ConstantTensor full = bias.withView(bias.view().broadcast(scores));
   SmallVector<int64_t> core = full.coreShape();
   int64_t queries = scores[2], keys = scores[3], rowStride = full.strides()[2], keyStride = full.strides()[3];
-  double masks = std::max(-1e30, lowestOf(bias.elementType()));
   BiasMeaning meaning{true, true, true, {}};
   if (full.empty())
     return meaning;
@@ -54,7 +48,7 @@ BiasMeaning nova::readBias(const ConstantTensor &bias, ArrayRef<int64_t> scores)
       }
       for (; j < keys && (meaning.upperIsZero || meaning.upperIsMasked); ++j) {
         meaning.upperIsZero &= row[j] == 0;
-        meaning.upperIsMasked &= row[j] <= masks;
+        meaning.upperIsMasked &= row[j] <= kMasked;
         if (!meaning.upperIsZero && !meaning.upperIsMasked)
           say(i, j);
       }

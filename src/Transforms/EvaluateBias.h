@@ -24,8 +24,10 @@ struct BiasMeaning {
 };
 
 /// Reads only what differs between batches and heads. A finite value masks when
-/// it is at most -1e30 or the lowest of its type: no score outweighs it, and in
-/// every row key 0 stays visible, so that the softmax gives it exactly 0.
+/// it is at most -65504, the lowest of f16: PyTorch writes just that for a masked
+/// key when it hands a boolean mask to cuDNN, whatever the type, and the lowest
+/// of the type elsewhere. In every row key 0 stays visible, and e^-65504 of what
+/// it weighs is exactly 0 in float32.
 BiasMeaning readBias(const ConstantTensor &bias, llvm::ArrayRef<int64_t> scores);
 
 } // namespace nova

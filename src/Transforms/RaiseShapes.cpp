@@ -72,15 +72,16 @@ struct KeepActivationShape : RewritePattern {
   }
 };
 
-/// reshape(contraction(reshape -> [M, K])) -> [A.., N]: the activation comes
-/// from another shape anyway (heads merged: [B, T, H, D] -> [B*T, H*D]), so it
-/// may as well come in the one that the result is read in.
+/// reshape(contraction([M, K])) -> [A.., N]: the product takes the shape that its
+/// result is read in. Its activation is split the same way, which any layout
+/// allows (and where it was flattened from another shape, as heads are merged,
+/// [B, T, H, D] -> [B*T, H*D], the reshapes become one).
 struct TakeResultShape : OpRewritePattern<ReshapeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ReshapeOp op, PatternRewriter &rewriter) const override {
     Operation *contraction = op.getInput().getDefiningOp();
     OpOperand *operand = contraction ? flatActivation(contraction) : nullptr;
-    if (!operand || !operand->get().getDefiningOp<ReshapeOp>())
+    if (!operand)
       return failure();
     auto from = tensorType(op.getInput()), to = tensorType(op.getResult());
     if (to.getRank() < 3 || from.getShape().back() != to.getShape().back() ||
@@ -92,6 +93,56 @@ struct TakeResultShape : OpRewritePattern<ReshapeOp> {
     applyTo(contraction, *operand, b.reshape(operand->get(), shape), rewriter);
     return success();
   }
+};
+
+//===----------------------------------------------------------------------===//
+// Flattened leading dimensions
+//===----------------------------------------------------------------------===//
+
+/// A reshape A ++ C -> B ++ C that only merges leading dimensions: B is one
+/// dimension, A more than one.
+struct LeadingMerge {
+  static std::optional<LeadingMerge> match(Value value) {
+    auto reshape = value.getDefiningOp<ReshapeOp>();
+    if (!reshape)
+      return std::nullopt;
+    auto from = tensorType(reshape.getInput()).getShape(), to = tensorType(value).getShape();
+    if (to.empty() || from.size() <= to.size() ||
+        from.take_back(to.size() - 1) != to.drop_front() ||
+        product(from.drop_back(to.size() - 1)) != to.front())
+      return std::nullopt;
+    return LeadingMerge{from.drop_back(to.size() - 1), to};
+  }
+
+  /// Whether the operand costs nothing in the unmerged shape.
+  bool isFree(Value operand) const {
+    auto shape = tensorType(operand).getShape();
+    DenseElementsAttr constant;
+    if (!hasMergedDim(shape) || shape.front() == 1 ||
+        (matchPattern(operand, m_Constant(&constant)) && constant.isSplat()))
+      return true;
+    auto other = match(operand);
+    return other && other->leading == leading;
+  }
+  /// The operand in the unmerged shape.
+  Value unmerge(Value operand, TensorEmitter &b) const {
+    auto shape = tensorType(operand).getShape();
+    if (!hasMergedDim(shape))
+      return operand;
+    SmallVector<int64_t> wide(leading);
+    if (shape.front() == 1)
+      wide.assign(leading.size(), 1);
+    llvm::append_range(wide, shape.drop_front());
+    DenseElementsAttr constant;
+    if (matchPattern(operand, m_Constant(&constant)) && constant.isSplat())
+      return ConstantOp::create(b, constant.resizeSplat(tensorType(operand).clone(wide)));
+    return b.reshape(operand, wide);
+  }
+
+  bool hasMergedDim(ArrayRef<int64_t> shape) const { return shape.size() == merged.size(); }
+
+  ArrayRef<int64_t> leading; // A
+  ArrayRef<int64_t> merged;  // B ++ C
 };
 
 //===----------------------------------------------------------------------===//
@@ -121,6 +172,27 @@ struct JoinUnitDims : OpRewritePattern<ReduceOp> {
     Value joined = ReduceOp::create(rewriter, op.getLoc(), op.getInput(), op.getDims(), keep);
     rewriter.replaceOp(reshape, joined);
     rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+/// A reduction of rows that were flattened before is one of the rows as they
+/// were, so that the sums over rows all look the same.
+template <typename ReduceOp>
+struct ReduceUnflattened : OpRewritePattern<ReduceOp> {
+  using OpRewritePattern<ReduceOp>::OpRewritePattern;
+  LogicalResult matchAndRewrite(ReduceOp op, PatternRewriter &rewriter) const override {
+    auto merge = LeadingMerge::match(op.getInput());
+    if (!merge || op.getDims().empty() || op.getDims().front() != 0)
+      return failure();
+    int64_t added = merge->leading.size() - 1;
+    SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, added));
+    for (int64_t dim : op.getDims())
+      dims.push_back(dim + added);
+    TensorEmitter b(op, rewriter.getListener());
+    auto reshape = op.getInput().template getDefiningOp<ReshapeOp>();
+    Value reduced = ReduceOp::create(b, reshape.getInput(), dims, op.getKeepdims());
+    rewriter.replaceOp(op, b.reshape(reduced, tensorType(op.getResult()).getShape()));
     return success();
   }
 };
@@ -199,52 +271,6 @@ static bool isAnchored(Value value, int depth = 8) {
   });
 }
 
-/// A reshape A ++ C -> B ++ C that only merges leading dimensions: B is one
-/// dimension, A more than one.
-struct LeadingMerge {
-  static std::optional<LeadingMerge> match(Value value) {
-    auto reshape = value.getDefiningOp<ReshapeOp>();
-    if (!reshape)
-      return std::nullopt;
-    auto from = tensorType(reshape.getInput()).getShape(), to = tensorType(value).getShape();
-    if (to.empty() || from.size() <= to.size() ||
-        from.take_back(to.size() - 1) != to.drop_front() ||
-        product(from.drop_back(to.size() - 1)) != to.front())
-      return std::nullopt;
-    return LeadingMerge{from.drop_back(to.size() - 1), to};
-  }
-
-  /// Whether the operand costs nothing in the unmerged shape.
-  bool isFree(Value operand) const {
-    auto shape = tensorType(operand).getShape();
-    DenseElementsAttr constant;
-    if (!hasMergedDim(shape) || shape.front() == 1 ||
-        (matchPattern(operand, m_Constant(&constant)) && constant.isSplat()))
-      return true;
-    auto other = match(operand);
-    return other && other->leading == leading;
-  }
-  /// The operand in the unmerged shape.
-  Value unmerge(Value operand, TensorEmitter &b) const {
-    auto shape = tensorType(operand).getShape();
-    if (!hasMergedDim(shape))
-      return operand;
-    SmallVector<int64_t> wide(leading);
-    if (shape.front() == 1)
-      wide.assign(leading.size(), 1);
-    llvm::append_range(wide, shape.drop_front());
-    DenseElementsAttr constant;
-    if (matchPattern(operand, m_Constant(&constant)) && constant.isSplat())
-      return ConstantOp::create(b, constant.resizeSplat(tensorType(operand).clone(wide)));
-    return b.reshape(operand, wide);
-  }
-
-  bool hasMergedDim(ArrayRef<int64_t> shape) const { return shape.size() == merged.size(); }
-
-  ArrayRef<int64_t> leading; // A
-  ArrayRef<int64_t> merged;  // B ++ C
-};
-
 /// pointwise(reshape(x), ..) -> reshape(pointwise(x, ..)).
 struct SinkMerge : RewritePattern {
   SinkMerge(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
@@ -279,5 +305,6 @@ struct SinkMerge : RewritePattern {
 
 void nova::populateRaiseShapePatterns(RewritePatternSet &patterns) {
   patterns.add<KeepActivationShape, TakeResultShape, JoinUnitDims<SumOp>, JoinUnitDims<MaxOp>,
-               JoinUnitDims<MinOp>, BroadcastImplicitly, SinkMerge>(patterns.getContext());
+               JoinUnitDims<MinOp>, ReduceUnflattened<SumOp>, ReduceUnflattened<MaxOp>,
+               ReduceUnflattened<MinOp>, BroadcastImplicitly, SinkMerge>(patterns.getContext());
 }

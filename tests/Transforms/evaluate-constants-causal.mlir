@@ -25,7 +25,7 @@ func.func @causal(%q: !q, %k: !q, %v: !q) -> (!q, !q) {
   return %o, %dq : !q, !q
 }
 
-// The lowest finite value of the type masks as well.
+// The lowest finite value of f16 masks as well.
 // CHECK-LABEL: func @causal_lowest
 // CHECK-NEXT: nova.attention %arg0, %arg0, %arg0 {causal,
 // REMARK: proves the attention causal

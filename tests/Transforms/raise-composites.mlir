@@ -151,6 +151,16 @@ func.func @merged_heads(%x: tensor<2x4x3x5xf32>, %w: tensor<20x7xf32>, %b: tenso
   return %3 : tensor<2x3x7xf32>
 }
 
+// CHECK-LABEL: func @result_shape
+// CHECK: %[[X:.*]] = nova.reshape %{{.*}} : (tensor<6x5xf32>) -> tensor<2x3x5xf32>
+// CHECK: %[[Y:.*]] = nova.matmul %[[X]], {{.*}} -> tensor<2x3x7xf32>
+// CHECK-NEXT: return %[[Y]]
+func.func @result_shape(%x: tensor<6x5xf32>, %w: tensor<5x7xf32>) -> tensor<2x3x7xf32> {
+  %0 = nova.matmul %x, %w : (tensor<6x5xf32>, tensor<5x7xf32>) -> tensor<6x7xf32>
+  %1 = nova.reshape %0 : (tensor<6x7xf32>) -> tensor<2x3x7xf32>
+  return %1 : tensor<2x3x7xf32>
+}
+
 // CHECK-LABEL: func @unit_dims
 // CHECK: nova.sum %arg0 {dims = array<i64: 1>, keepdims} : (tensor<4x7xf32>) -> tensor<4x1xf32>
 // CHECK: nova.max %arg0 {dims = array<i64: 0>} : (tensor<4x7xf32>) -> tensor<7xf32>
@@ -164,6 +174,18 @@ func.func @unit_dims(%x: tensor<4x7xf32>) -> (tensor<4x1xf32>, tensor<7xf32>, te
   %4 = nova.sum %x {dims = array<i64: 0>} : (tensor<4x7xf32>) -> tensor<7xf32>
   %5 = nova.reshape %4 : (tensor<7xf32>) -> tensor<7x1xf32>
   return %1, %3, %5 : tensor<4x1xf32>, tensor<7xf32>, tensor<7x1xf32>
+}
+
+// The bias's gradient: over the rows as they were before they were flattened.
+// CHECK-LABEL: func @flattened_rows
+// CHECK-NEXT: %[[S:.*]] = nova.sum %arg0 {dims = array<i64: 0, 1>} : (tensor<2x3x7xf32>) -> tensor<7xf32>
+// CHECK-NEXT: %[[T:.*]] = nova.max %arg0 {dims = array<i64: 0, 1, 2>} : (tensor<2x3x7xf32>) -> tensor<f32>
+// CHECK-NEXT: return %[[S]], %[[T]]
+func.func @flattened_rows(%x: tensor<2x3x7xf32>) -> (tensor<7xf32>, tensor<f32>) {
+  %0 = nova.reshape %x : (tensor<2x3x7xf32>) -> tensor<6x7xf32>
+  %1 = nova.sum %0 {dims = array<i64: 0>} : (tensor<6x7xf32>) -> tensor<7xf32>
+  %2 = nova.max %0 {dims = array<i64: 0, 1>} : (tensor<6x7xf32>) -> tensor<f32>
+  return %1, %2 : tensor<7xf32>, tensor<f32>
 }
 
 // CHECK-LABEL: func @implicit_broadcast
