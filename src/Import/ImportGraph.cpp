@@ -52,6 +52,7 @@ private:
   }
 
   void makeStep();
+  std::string resultName(const graph::Ref &ref) const;
   void importConstant(uint32_t index);
   void reportUnknown();
   bool isKnown(StringRef op) { return findOp(op) || isNovaOp(op, context); }
@@ -98,6 +99,7 @@ void Importer::makeStep() {
     step.setArgAttrs(i, builder.getDictionaryAttr(attributes));
   }
   for (auto [i, output] : llvm::enumerate(graph.outputs)) {
+    step.setResultAttr(i, attr::name, builder.getStringAttr(resultName(output.value)));
     step.setResultAttr(i, attr::role,
                        builder.getStringAttr(roleName(output.role)));
     if (output.updates)
@@ -105,6 +107,20 @@ void Importer::makeStep() {
                          builder.getI64IntegerAttr(*output.updates));
   }
   builder.setInsertionPointToEnd(body);
+}
+
+/// What an output is called: the producer's name of the value it returns.
+std::string Importer::resultName(const graph::Ref &ref) const {
+  switch (ref.kind) {
+  case graph::Ref::Kind::Input:
+    return graph.inputs[ref.index].name;
+  case graph::Ref::Kind::Constant:
+    return graph.constants[ref.index].name;
+  case graph::Ref::Kind::Node:
+    break;
+  }
+  const std::string &name = graph.nodes[ref.index].name;
+  return ref.result == 0 ? name : name + ":" + std::to_string(ref.result);
 }
 
 void Importer::importConstant(uint32_t index) {

@@ -63,6 +63,8 @@ static void describeSignature(func::FuncOp step, bundle::Manifest &manifest) {
     DictionaryAttr attrs = step.getResultAttrDict(i);
     describeTensor(desc, cast<RankedTensorType>(step.getResultTypes()[i]), attrs);
     desc.name = stringAttr(attrs, attr::name);
+    if (desc.name.empty()) // MLIR need not name results
+      desc.name = "output" + std::to_string(i);
     if (auto updates = attrs ? attrs.getAs<IntegerAttr>(attr::updates) : IntegerAttr()) {
       const bundle::TensorDesc &input = manifest.inputs[updates.getInt()];
       desc.updates = updates.getInt();

@@ -446,11 +446,17 @@ void KernelClusters::place(Operation *op, bool fuse) {
       if (id >= 0 && !llvm::is_contained(candidates, id))
         candidates.push_back(id);
     }
-    // A contraction's epilogue saves the most; then the latest producer.
-    llvm::stable_sort(candidates, [&](unsigned a, unsigned b) {
-      bool ea = clusters[a].kind == Cluster::Kind::Epilogue, eb = clusters[b].kind == Cluster::Kind::Epilogue;
-      return ea != eb ? ea : a > b;
-    });
+    // A contraction's epilogue saves the most; then the largest shape, into
+    // which smaller ones (row statistics, an optimizer state) can merge; then
+    // the latest producer.
+    auto rank = [&](unsigned id) {
+      const Cluster &c = clusters[id];
+      int64_t elements = 1;
+      for (int64_t size : c.shape)
+        elements *= size;
+      return std::tuple(c.kind == Cluster::Kind::Epilogue, elements, id);
+    };
+    llvm::sort(candidates, [&](unsigned a, unsigned b) { return rank(a) > rank(b); });
     for (size_t i = 0; i < candidates.size() && !joined; ++i) {
       SmallVector<unsigned> others;
       for (unsigned other : candidates)
