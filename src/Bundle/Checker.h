@@ -65,6 +65,11 @@ private:
 void checkArena(Checker &checker, const Target &target,
                 const std::string &path);
 
+/// The rules of launch `index` of a target whose arena, kernels and constants
+/// have passed: LaunchCheck.cpp.
+void checkLaunch(Checker &checker, const Manifest &manifest,
+                 const Target &target, size_t index, const std::string &path);
+
 } // namespace nova::bundle
 
 #endif // NOVA_BUNDLE_CHECKER_H

@@ -7,7 +7,8 @@
 //
 // Every rule that a loader relies on before it touches a device. Arithmetic on
 // sizes is checked; after this file passes, offset + size never overflows.
-// The arena has rules enough for a file of its own, ArenaCheck.cpp.
+// The arena and the launches have files of their own, ArenaCheck.cpp and
+// LaunchCheck.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -244,7 +245,7 @@ private:
       constant(t.constants[i], at(path + ".constants", i));
     checkArena(*this, t, path + ".arena");
     for (size_t i = 0; i < t.launches.size() && !failed(); ++i)
-      launch(t, i, at(path + ".launches", i));
+      checkLaunch(*this, m, t, i, at(path + ".launches", i));
     if (failed())
       return;
     if (t.bucketReady.size() != m.buckets.size())
@@ -336,156 +337,6 @@ private:
            "bytes " + std::to_string(c.offset) + " + " + std::to_string(c.size),
            "a range inside the blob of " +
                std::to_string(m.blobs[c.blob].size) + " bytes");
-  }
-
-  /// Bytes that `ref` points to from its offset on; fails when out of range.
-  uint64_t reach(const Target &t, const MemoryRef &ref, size_t launch,
-                 const std::string &path) {
-    uint64_t offset = 0, size = 0;
-    auto place = [&](const char *kind, uint64_t index, uint64_t count) {
-      if (index < count)
-        return true;
-      fail(path + "." + kind, index, below(count, kind));
-      return false;
-    };
-    if (const auto *b = std::get_if<BufferRef>(&ref)) {
-      if (!place("buffer", b->buffer, t.arena.buffers.size()))
-        return 0;
-      const ArenaBuffer &buffer = t.arena.buffers[b->buffer];
-      if (launch < buffer.first || launch > buffer.last) {
-        fail(path + ".buffer", b->buffer,
-             "a buffer alive at launch " + std::to_string(launch) +
-                 ", it is from " + std::to_string(buffer.first) + " to " +
-                 std::to_string(buffer.last));
-        return 0;
-      }
-      offset = b->offset, size = buffer.size;
-    } else if (const auto *i = std::get_if<InputRef>(&ref)) {
-      if (!place("input", i->input, m.inputs.size()))
-        return 0;
-      offset = i->offset, size = m.inputs[i->input].bytes;
-    } else if (const auto *o = std::get_if<OutputRef>(&ref)) {
-      if (!place("output", o->output, m.outputs.size()))
-        return 0;
-      offset = o->offset, size = m.outputs[o->output].bytes;
-    } else if (const auto *c = std::get_if<ConstantRef>(&ref)) {
-      if (!place("constant", c->constant, t.constants.size()))
-        return 0;
-      offset = c->offset, size = t.constants[c->constant].size;
-    }
-    if (offset > size || (offset == size && size > 0)) {
-      fail(path + ".offset", offset,
-           "less than the " + std::to_string(size) + " bytes there");
-      return 0;
-    }
-    return size - offset;
-  }
-
-  void launch(const Target &t, size_t index, const std::string &path) {
-    const Launch &l = t.launches[index];
-    for (size_t i = 0; i < l.after.size(); ++i)
-      if (l.after[i] >= index)
-        return fail(at(path + ".after", i), l.after[i],
-                    "an earlier launch, less than " + std::to_string(index));
-    if (l.kernel.has_value() != (l.kind == LaunchKind::Kernel))
-      return fail(
-          path + ".kernel", l.kernel ? std::to_string(*l.kernel) : "null",
-          l.kernel ? "null for a launch that is no kernel" : "a kernel index");
-    if (l.kind != LaunchKind::Kernel)
-      return transfer(t, l, index, path);
-    if (*l.kernel >= t.kernels.size())
-      return fail(path + ".kernel", *l.kernel,
-                  below(t.kernels.size(), "kernel"));
-    const Kernel &k = t.kernels[*l.kernel];
-    if (l.args.size() != k.params.size())
-      return fail(path + ".args", "a list of " + std::to_string(l.args.size()),
-                  std::to_string(k.params.size()) +
-                      ", one per parameter of kernel " + quote(k.name));
-    for (size_t i = 0; i < l.args.size() && !failed(); ++i)
-      argument(t, l.args[i], k.params[i], index, at(path + ".args", i));
-  }
-
-  static std::optional<MemoryRef> memoryOf(const LaunchArg &arg) {
-    return std::visit(
-        [](const auto &a) -> std::optional<MemoryRef> {
-          if constexpr (std::is_constructible_v<MemoryRef, decltype(a)>)
-            return MemoryRef(a);
-          return std::nullopt;
-        },
-        arg);
-  }
-
-  void argument(const Target &t, const LaunchArg &arg, const Param &param,
-                size_t index, const std::string &path) {
-    auto expect = [&](ParamKind kind, const char *got) {
-      if (param.kind == kind)
-        return true;
-      const char *wanted = param.kind == ParamKind::Pointer ? "memory"
-                           : param.kind == ParamKind::TensorMap
-                               ? "a tensormap"
-                               : "an immediate";
-      fail(path, got,
-           std::string(wanted) + ", as that parameter of the kernel");
-      return false;
-    };
-    if (std::optional<MemoryRef> ref = memoryOf(arg)) {
-      if (expect(ParamKind::Pointer, "memory"))
-        reach(t, *ref, index, path);
-    } else if (const auto *immediate = std::get_if<Immediate>(&arg)) {
-      if (expect(ParamKind::Scalar, "an immediate") &&
-          dtypeBytes(immediate->type) == 0)
-        fail(path + ".type", quote(immediate->type), "a dtype");
-    } else if (expect(ParamKind::TensorMap, "a tensormap")) {
-      tensorMap(t, std::get<TensorMap>(arg), index, path + ".tensormap");
-    }
-  }
-
-  void tensorMap(const Target &t, const TensorMap &map, size_t index,
-                 const std::string &path) {
-    if (map.rank < 1 || map.rank > 5)
-      return fail(path + ".rank", map.rank, "1 to 5");
-    auto length = [&](const char *key, const std::vector<uint64_t> &values,
-                      size_t expected) {
-      if (values.size() != expected)
-        fail(path + "." + key, list(values),
-             std::to_string(expected) + " integers for rank " +
-                 std::to_string(map.rank));
-    };
-    length("sizes", map.sizes, map.rank);
-    length("strides", map.strides, map.rank - 1);
-    length("box", map.box, map.rank);
-    length("element_strides", map.elementStrides, map.rank);
-    if (!failed())
-      reach(t, map.memory, index, path + ".memory");
-  }
-
-  void transfer(const Target &t, const Launch &l, size_t index,
-                const std::string &path) {
-    bool memset = l.kind == LaunchKind::Memset;
-    std::string form = memset ? "destination, immediate uint8, immediate int64"
-                              : "destination, source, immediate int64";
-    auto immediate = [&](size_t i, const char *type) {
-      const auto *value = std::get_if<Immediate>(&l.args[i]);
-      return value && value->type == type ? value : nullptr;
-    };
-    std::optional<MemoryRef> to, from;
-    if (l.args.size() == 3) {
-      to = memoryOf(l.args[0]);
-      from = memoryOf(l.args[1]);
-    }
-    if (!to || !immediate(2, "int64") ||
-        (memset ? !immediate(1, "uint8") : !from))
-      return fail(path + ".args", "arguments of other kinds", form);
-    uint64_t count = immediate(2, "int64")->bits;
-    uint64_t room = reach(t, *to, index, at(path + ".args", 0));
-    if (!memset)
-      room = std::min(room, reach(t, *from, index, at(path + ".args", 1)));
-    if (!failed() && count > room)
-      return fail(at(path + ".args", 2) + ".immediate", count,
-                  "at most the " + std::to_string(room) + " bytes there");
-    if (memset && !failed() && immediate(1, "uint8")->bits > 255)
-      fail(at(path + ".args", 1) + ".immediate", immediate(1, "uint8")->bits,
-           "a byte");
   }
 
   static constexpr const char *digestForm =
