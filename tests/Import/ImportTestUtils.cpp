@@ -32,8 +32,7 @@ std::string nova::oneNode(const std::vector<std::string> &inputs,
       R"({"format":"nova.graph","version":1,"name":"one","inputs":[)";
   for (auto [i, input] : llvm::enumerate(inputs))
     text += (i ? "," : "") + ("{\"name\":\"x" + std::to_string(i)) +
-            R"(","role":"input","path":"","strides":null,)" +
-            tensorFields(input) + "}";
+            R"(","role":"input","path":"",)" + tensorFields(input) + "}";
   text += R"(],"constants":[],"nodes":[{"name":"n","op":")" + op +
           "\",\"args\":" + args + ",\"kwargs\":" + kwargs + ",\"results\":[";
   std::string outputs;
@@ -46,9 +45,6 @@ std::string nova::oneNode(const std::vector<std::string> &inputs,
                  R"(,"role":"output"})";
   }
   text += "]}],\"outputs\":[" + outputs + "]}";
-  // `strides` is only there to keep the pieces apart.
-  for (size_t at; (at = text.find("\"strides\":null,")) != text.npos;)
-    text.erase(at, 15);
   // Arguments are written with 'x0' for {"ref":"x0"}.
   for (size_t i = 0; i < inputs.size(); ++i) {
     std::string name = "'x" + std::to_string(i) + "'";

@@ -8,6 +8,7 @@
 #ifndef NOVA_TESTS_IMPORT_IMPORTTESTUTILS_H
 #define NOVA_TESTS_IMPORT_IMPORTTESTUTILS_H
 
+#include "Cases.h"
 #include "nova/IR/Nova.h"
 #include "nova/Import/Import.h"
 
@@ -24,7 +25,8 @@ namespace nova {
 
 /// A context, and what import says in it.
 struct Imported {
-  mlir::MLIRContext context;
+  // Without threads: starting them costs more than these tests do.
+  mlir::MLIRContext context{mlir::MLIRContext::Threading::DISABLED};
   std::string errors;
 
   mlir::OwningOpRef<mlir::ModuleOp> import(const graph::Graph &graph) {
@@ -36,18 +38,6 @@ struct Imported {
     return importGraph(graph, context);
   }
 };
-
-/// A graph with inputs x0, x1, ... of the given types ("float32[3,4]"), one
-/// node `n`, and its results as outputs (those that are not "null").
-std::string oneNode(const std::vector<std::string> &inputs,
-                    const std::string &op, const std::string &args,
-                    const std::string &kwargs,
-                    const std::vector<std::string> &results);
-
-/// Imports it and gives the body of the step, one operation per line, as
-///   %0 = nova.add %x0, %x1 : float32[3,4]
-/// Errors instead, if there were any.
-std::string imported(const std::string &graphText);
 
 } // namespace nova
 

@@ -46,3 +46,19 @@ INSTANTIATE_TEST_SUITE_P(
                       "mlp_mnist_adamw_core", "gpt2_tiny", "gpt2_tiny_core",
                       "gpt2_tiny_eagerattn", "gpt2_124m_b8"),
     [](const auto &info) { return std::string(info.param); });
+
+TEST(Locations, NameTheNodeAndItsPath) {
+  auto graph = graph::parseGraph(oneNode({"float32[4]"}, "aten.exp.default",
+                                         "['x0']", "{}", {"float32[4]"}));
+  ASSERT_TRUE(graph) << graph.error().message;
+  Imported imported;
+  auto module = imported.import(*graph);
+  ASSERT_TRUE(module) << imported.errors;
+  auto step = (*module).lookupSymbol<func::FuncOp>("step");
+  auto loc = dyn_cast<NameLoc>(step.getBody().front().front().getLoc());
+  ASSERT_TRUE(loc);
+  EXPECT_EQ(loc.getName(), "n");
+  auto path = dyn_cast<NameLoc>(loc.getChildLoc());
+  ASSERT_TRUE(path);
+  EXPECT_EQ(path.getName(), "nodes[0]");
+}
