@@ -157,7 +157,7 @@ struct ExpandMathPass : impl::ExpandMathBase<ExpandMathPass> {
       ++left;
       op->emitError() << "'" << op->getName() << "' on "
                       << op->getOperand(0).getType()
-                      << " has no expansion; it would become a call into libm";
+                      << " has no expansion; it would take a math library";
     });
     numExpanded += before - left;
     if (left)

@@ -147,18 +147,15 @@ lowerToLLVM(const std::string &text, llvm::LLVMContext &llvmContext) {
 }
 
 static std::unique_ptr<llvm::TargetMachine>
-makeTargetMachine(const JitOptions &options) {
-  llvm::Triple triple(llvm::sys::getDefaultTargetTriple());
+makeTargetMachine(const llvm::Triple &triple, llvm::StringRef cpu,
+                  bool contract) {
   std::string error;
   auto *target = llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target)
     die(error);
-  // AVX2 and FMA on x86, the level that the documented costs are for.
-  std::string cpu = triple.isX86() ? "x86-64-v3"
-                                   : llvm::sys::getHostCPUName().str();
   llvm::TargetOptions targetOptions;
   targetOptions.AllowFPOpFusion =
-      options.contract ? llvm::FPOpFusion::Fast : llvm::FPOpFusion::Strict;
+      contract ? llvm::FPOpFusion::Fast : llvm::FPOpFusion::Strict;
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
       triple, cpu, "", targetOptions, llvm::Reloc::PIC_, std::nullopt,
       llvm::CodeGenOptLevel::Aggressive));
@@ -201,7 +198,11 @@ JitKernel::JitKernel(const std::string &body, const JitOptions &options)
   });
   llvm::LLVMContext context;
   auto module = lowerToLLVM(moduleText(body, options), context);
-  auto machine = makeTargetMachine(options);
+  llvm::Triple triple(llvm::sys::getDefaultTargetTriple());
+  // AVX2 and FMA on x86, the level that the documented costs are for.
+  std::string cpu = triple.isX86() ? "x86-64-v3"
+                                   : llvm::sys::getHostCPUName().str();
+  auto machine = makeTargetMachine(triple, cpu, options.contract);
   module->setDataLayout(machine->createDataLayout());
   module->setTargetTriple(machine->getTargetTriple());
   optimize(*module, *machine);
@@ -228,6 +229,25 @@ JitKernel::JitKernel(const std::string &body, const JitOptions &options)
 }
 
 JitKernel::~JitKernel() = default;
+
+std::string ptxOf(const std::string &body, const std::string &type) {
+  LLVMInitializeNVPTXTargetInfo();
+  LLVMInitializeNVPTXTarget();
+  LLVMInitializeNVPTXTargetMC();
+  LLVMInitializeNVPTXAsmPrinter();
+  JitOptions options;
+  options.type = type;
+  options.lanes = 1;
+  llvm::LLVMContext context;
+  auto module = lowerToLLVM(moduleText(body, options), context);
+  auto machine =
+      makeTargetMachine(llvm::Triple("nvptx64-nvidia-cuda"), "sm_90", true);
+  module->setDataLayout(machine->createDataLayout());
+  module->setTargetTriple(machine->getTargetTriple());
+  optimize(*module, *machine);
+  auto bytes = generate(*module, *machine, llvm::CodeGenFileType::AssemblyFile);
+  return std::string(bytes.begin(), bytes.end());
+}
 
 unsigned JitKernel::loopInstructions() const {
   llvm::SmallVector<llvm::StringRef> lines;

@@ -57,6 +57,9 @@ private:
   void (*function)(const void *, const void *, void *) = nullptr;
 };
 
+/// The same loop, scalar, as PTX for sm_90.
+std::string ptxOf(const std::string &body, const std::string &type);
+
 } // namespace nova::test
 
 #endif // NOVA_TESTS_MATH_JIT_H

@@ -124,6 +124,40 @@ TEST_P(Float32, CallsNothing) {
   }
 }
 
+// The same expansion is what a GPU thread runs.
+TEST_P(Float32, CallsNothingOnGpu) {
+  const Function &f = GetParam();
+  for (const char *type : {"f32", "f64"}) {
+    std::string ptx = ptxOf(body(f), type);
+    EXPECT_EQ(ptx.find("call"), std::string::npos) << ptx;
+    EXPECT_EQ(ptx.find(".extern"), std::string::npos);
+    EXPECT_NE(ptx.find("kernel"), std::string::npos);
+  }
+}
+
+// Otherwise SurvivesContraction would show nothing.
+TEST(Contraction, IsDoneWhenAskedFor) {
+  for (bool contract : {false, true}) {
+    JitOptions options;
+    options.contract = contract;
+    JitKernel kernel("%m = arith.mulf %a, %b : VT\n"
+                     "%r = arith.addf %m, %a : VT",
+                     options);
+    alignas(64) float a[kBlock], b[kBlock], out[kBlock];
+    for (size_t i = 0; i < kBlock; ++i) {
+      a[i] = 1 + 0x1p-23f * float(i + 1);
+      b[i] = -1 - 0x1p-23f * float(i + 3);
+    }
+    kernel(a, b, out);
+    size_t fused = 0;
+    for (size_t i = 0; i < kBlock; ++i) {
+      volatile float product = a[i] * b[i];
+      fused += out[i] != product + a[i];
+    }
+    EXPECT_EQ(fused != 0, contract);
+  }
+}
+
 // Lanes must not change values: a graph computes the same however it is cut.
 TEST_P(Float32, ScalarEqualsVector) {
   const Function &f = GetParam();
