@@ -81,8 +81,11 @@ private:
     if (!isa<UnknownLoc>(diagnostic.getLocation()))
       os << diagnostic.getLocation() << ": ";
     os << diagnostic;
-    for (Diagnostic &note : diagnostic.getNotes())
-      os << "\n  note: " << note.getLocation() << ": " << note;
+    for (Diagnostic &note : diagnostic.getNotes()) {
+      std::string words = note.str();
+      if (!StringRef(words).starts_with("see current operation")) // The whole kernel.
+        os << "\n  note: " << note.getLocation() << ": " << words;
+    }
   }
 
   std::string text;

@@ -31,8 +31,8 @@ static nova::Error internal(const Twine &message) {
 }
 
 /// The machine code is for one fixed processor, never the one at hand.
-static std::unique_ptr<TargetMachine> makeTarget(const HostCodegenOptions &options,
-                                                 std::string &error) {
+static nova::Expected<std::unique_ptr<TargetMachine>>
+makeTarget(const HostCodegenOptions &options) {
   static std::once_flag once;
   std::call_once(once, [] {
     LLVMInitializeX86TargetInfo();
@@ -41,9 +41,15 @@ static std::unique_ptr<TargetMachine> makeTarget(const HostCodegenOptions &optio
     LLVMInitializeX86AsmPrinter();
   });
   Triple triple(kTriple);
+  std::string error;
   const llvm::Target *target = TargetRegistry::lookupTarget(triple, error);
   if (!target)
-    return nullptr;
+    return nova::Error{ErrorCode::Missing, "no code generator for " + std::string(kTriple) +
+                                               " in this LLVM: " + error, {}};
+  std::unique_ptr<MCSubtargetInfo> known(target->createMCSubtargetInfo(triple, "", ""));
+  if (!known->isCPUStringValid(options.cpu))
+    return nova::Error{ErrorCode::Usage, "unknown processor '" + options.cpu + "'",
+                       "names are LLVM's: x86-64-v3, skylake, znver4, ..."};
   TargetOptions targetOptions;
   // Only operations marked `contract` fuse.
   targetOptions.AllowFPOpFusion = FPOpFusion::Standard;
@@ -122,13 +128,10 @@ static Status checkSelfContained(StringRef bytes, StringRef kernel) {
 
 nova::Expected<std::string> emitObject(llvm::Module &module, StringRef kernel, StringRef symbol,
                                        const HostCodegenOptions &options) {
-  std::string error;
-  std::unique_ptr<TargetMachine> machine = makeTarget(options, error);
-  if (!machine)
-    return nova::Error{ErrorCode::Missing, "no code generator for " + std::string(kTriple) +
-                                               " in this LLVM: " + error, {}};
-  if (!machine->getMCSubtargetInfo()->isCPUStringValid(options.cpu))
-    return nova::Error{ErrorCode::Usage, "unknown processor '" + options.cpu + "'", {}};
+  auto target = makeTarget(options);
+  if (!target)
+    return target.error();
+  TargetMachine *machine = target->get();
   module.setTargetTriple(Triple(kTriple));
   module.setDataLayout(machine->createDataLayout());
   module.setSourceFileName("nova");

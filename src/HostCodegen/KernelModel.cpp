@@ -89,6 +89,16 @@ bool isSupportedElement(Type type) {
   return isa<Float16Type, BFloat16Type, Float32Type, Float64Type>(type);
 }
 
+/// Sums of dimensions and constants, with constant factors.
+bool isLinear(AffineExpr expr) {
+  bool linear = true;
+  expr.walk([&](AffineExpr inner) {
+    linear &= !llvm::is_contained(
+        {AffineExprKind::FloorDiv, AffineExprKind::CeilDiv, AffineExprKind::Mod}, inner.getKind());
+  });
+  return linear && expr.isPureAffine();
+}
+
 /// A generic's body may hold these.
 bool isSupportedBodyOp(Operation &op) {
   if (isa<linalg::IndexOp, linalg::YieldOp, tensor::ExtractOp>(op))
@@ -375,8 +385,8 @@ LogicalResult Modeler::bindGeneric(linalg::GenericOp op) {
         return refuse(model.func, op)
                << "map " << AffineMapAttr::get(map) << " of an in-kernel value is not supported; expected "
                << "dimensions or constants";
-      if (!expr.isPureAffine())
-        return refuse(model.func, op) << "map " << AffineMapAttr::get(map) << " is not affine";
+      if (!isLinear(expr))
+        return refuse(model.func, op) << "map " << AffineMapAttr::get(map) << " is not linear";
       binding.push_back(dim ? loops[dim.getPosition()] : kLocal);
     }
     if (inKernel && input->get().getDefiningOp<tensor::EmptyOp>())

@@ -47,8 +47,6 @@ void forEachIndex(const std::vector<int64_t> &shape,
 
 namespace {
 
-using Values = llvm::DenseMap<Value, Scalar>;
-
 [[noreturn]] void unknown(Operation *op) {
   llvm::errs() << "the interpreter does not know " << *op << "\n";
   abort();
@@ -218,52 +216,78 @@ public:
         linear += form[d] * loops[d];
       return linear;
     };
+    // Every value of the body has a slot; constants are filled in once.
     Block *body = op.getBody();
-    forEachIndex(shape, [&](const std::vector<int64_t> &loops) {
-      Values values;
-      unsigned argument = 0;
-      for (OpOperand *input : op.getDpsInputOperands()) {
-        Scalar &value = values[body->getArgument(argument++)];
+    llvm::DenseMap<Value, unsigned> slotOf;
+    std::vector<Scalar> slots;
+    auto slot = [&](Value v) {
+      auto [it, inserted] = slotOf.try_emplace(v, slots.size());
+      if (inserted) {
+        slots.emplace_back();
         Attribute constant;
-        if (!isa<RankedTensorType>(input->get().getType())) {
-          matchPattern(input->get(), m_Constant(&constant));
-          value = fromAttribute(constant);
-          continue;
-        }
-        Tensor &t = get(input->get());
-        value = t.elements[at(*input, loops)];
-      }
-      for (auto [r, init] : llvm::enumerate(op.getDpsInitsMutable()))
-        values[body->getArgument(argument++)] = results[r].elements[at(init, loops)];
-      auto lookup = [&](Value v) {
-        auto it = values.find(v);
-        if (it != values.end())
-          return it->second;
-        Attribute constant;
-        if (!matchPattern(v, m_Constant(&constant)))
+        if (matchPattern(v, m_Constant(&constant)))
+          slots.back() = fromAttribute(constant);
+        else if (v.getParentBlock() != body)
           unknown(v.getDefiningOp());
-        return fromAttribute(constant);
-      };
-      for (Operation &inner : body->without_terminator()) {
-        if (auto index = dyn_cast<linalg::IndexOp>(inner)) {
-          values[index.getResult()] = {0, loops[index.getDim()]};
-          continue;
-        }
-        if (auto extract = dyn_cast<tensor::ExtractOp>(inner)) {
-          std::vector<int64_t> where;
-          for (Value v : extract.getIndices())
-            where.push_back(lookup(v).i);
-          Tensor &t = get(extract.getTensor());
-          values[extract.getResult()] = t.elements[t.linear(where)];
-          continue;
-        }
-        std::vector<Scalar> operands;
-        for (Value v : inner.getOperands())
-          operands.push_back(lookup(v));
-        values[inner.getResult(0)] = evaluate(&inner, operands);
       }
-      for (auto [r, init] : llvm::enumerate(op.getDpsInitsMutable()))
-        results[r].elements[at(init, loops)] = lookup(body->getTerminator()->getOperand(r));
+      return it->second;
+    };
+    struct Step {
+      Operation *op;
+      std::vector<unsigned> operands;
+      unsigned result;
+    };
+    std::vector<Step> steps;
+    std::vector<const Tensor *> inputs;
+    for (OpOperand *input : op.getDpsInputOperands()) {
+      unsigned at = slot(body->getArgument(input->getOperandNumber()));
+      bool tensor = isa<RankedTensorType>(input->get().getType());
+      inputs.push_back(tensor ? &get(input->get()) : nullptr);
+      Attribute constant;
+      if (!tensor && matchPattern(input->get(), m_Constant(&constant)))
+        slots[at] = fromAttribute(constant);
+    }
+    for (unsigned r = 0; r < results.size(); ++r)
+      slot(body->getArgument(inputs.size() + r));
+    for (Operation &inner : body->without_terminator()) {
+      Step step{&inner, {}, 0};
+      for (Value v : inner.getOperands())
+        if (!isa<RankedTensorType>(v.getType()))
+          step.operands.push_back(slot(v));
+      step.result = slot(inner.getResult(0));
+      if (!inner.hasTrait<OpTrait::ConstantLike>())
+        steps.push_back(step);
+    }
+    std::vector<unsigned> yielded;
+    for (Value v : body->getTerminator()->getOperands())
+      yielded.push_back(slot(v));
+
+    std::vector<Scalar> operands;
+    forEachIndex(shape, [&](const std::vector<int64_t> &loops) {
+      for (size_t i = 0; i < inputs.size(); ++i)
+        if (inputs[i])
+          slots[i] = inputs[i]->elements[at(op->getOpOperand(i), loops)];
+      for (size_t r = 0; r < results.size(); ++r)
+        slots[inputs.size() + r] =
+            results[r].elements[at(op->getOpOperand(inputs.size() + r), loops)];
+      for (const Step &step : steps) {
+        operands.clear();
+        for (unsigned operand : step.operands)
+          operands.push_back(slots[operand]);
+        if (auto index = dyn_cast<linalg::IndexOp>(step.op)) {
+          slots[step.result] = {0, loops[index.getDim()]};
+        } else if (auto extract = dyn_cast<tensor::ExtractOp>(step.op)) {
+          std::vector<int64_t> where;
+          for (const Scalar &index : operands)
+            where.push_back(index.i);
+          Tensor &t = get(extract.getTensor());
+          slots[step.result] = t.elements[t.linear(where)];
+        } else {
+          slots[step.result] = evaluate(step.op, operands);
+        }
+      }
+      for (size_t r = 0; r < results.size(); ++r)
+        results[r].elements[at(op->getOpOperand(inputs.size() + r), loops)] = slots[yielded[r]];
     });
     for (auto [r, value] : llvm::enumerate(op.getResults()))
       tensors[value] = results[r];
