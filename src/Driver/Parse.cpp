@@ -255,6 +255,10 @@ Status driver::resolve(Options &options, const std::vector<std::string> &gpus,
     return Error{ErrorCode::Missing,
                  "--emit ptx: this build has no code generator for GPUs",
                  {}};
+  if (options.emit == "bundle" && options.lastStage)
+    return usage("--stop-after '" + options.stopAfter +
+                     "' writes MLIR, --emit bundle asks for a bundle",
+                 "give one of them");
   options.emitted = options.emit == "mlir" || options.lastStage ? Emit::Mlir
                                                                 : Emit::Bundle;
   if (options.emitted == Emit::Mlir && !options.lastStage)

@@ -83,7 +83,7 @@ struct Options {
   std::vector<std::string> operands;
 
   std::string output;
-  std::string emit = "bundle";
+  std::string emit; // "" is "bundle", unless a stage is named.
   std::string stopAfter;
   std::vector<std::string> targets;
   std::string precision;
