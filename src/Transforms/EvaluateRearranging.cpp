@@ -195,8 +195,9 @@ static Result evaluateGather(GatherOp op, const ConstantTensor &input, const Con
   int64_t size = bytesOf(result.kind());
   char *target = result.data();
   forEachOffset(core, {fromInput, index.strides()}, [&](ArrayRef<int64_t> offsets) {
-    int64_t at = resolveIndex(index.integerAt(offsets[1]), input.shape()[dim]);
-    if (at >= 0)
+    // As in a kernel (and torch.gather) a negative index is outside.
+    int64_t at = index.integerAt(offsets[1]);
+    if (at >= 0 && at < input.shape()[dim])
       std::memcpy(target, input.data() + (offsets[0] + at * input.strides()[dim]) * size, size);
     else
       storeOutside(result.kind(), target);

@@ -205,11 +205,12 @@ func.func @rearranging() -> (tensor<2x4xi64>, tensor<3x4xi64>, tensor<6xi64>) {
   return %0, %1, %2 : tensor<2x4xi64>, tensor<3x4xi64>, tensor<6xi64>
 }
 
-// Negative indices count from the end; outside is NaN, 0 for integers.
+// Negative indices count from the end in nova.index (in nova.gather they are
+// outside); outside is NaN, 0 for integers.
 // CHECK-LABEL: func @lookups
 // CHECK-DAG: %[[I:.*]] = nova.constant dense<[12, 11, 0, 0]> : tensor<4xi64>
 // CHECK-DAG: %[[F:.*]] = nova.constant dense<[3.000000e+00, 2.000000e+00, 0x7FC00000, 0x7FC00000]> : tensor<4xf32>
-// CHECK-DAG: %[[G:.*]] = nova.constant dense<{{\[\[}}0, 2], [4, 0]]> : tensor<2x2xi64>
+// CHECK-DAG: %[[G:.*]] = nova.constant dense<{{\[\[}}0, 0], [4, 0]]> : tensor<2x2xi64>
 // CHECK-DAG: %[[P:.*]] = nova.constant dense<[1, 5]> : tensor<2xi64>
 // CHECK: return %[[I]], %[[F]], %[[G]], %[[P]]
 func.func @lookups() -> (tensor<4xi64>, tensor<4xf32>, tensor<2x2xi64>, tensor<2xi64>) {
