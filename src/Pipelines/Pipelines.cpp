@@ -72,6 +72,9 @@ static void buildFused(OpPassManager &manager,
   // kernels form: their arguments are strided views.
   manager.addNestedPass<func::FuncOp>(createAssignLayouts());
   cleanUp(manager);
+  // Must run directly before kernels form: CSE would undo what it repeats.
+  if (!options.noFusion)
+    manager.addNestedPass<func::FuncOp>(createRematerializeValues());
   FormKernelsOptions form;
   form.noFusion = options.noFusion;
   manager.addPass(createFormKernels(form));

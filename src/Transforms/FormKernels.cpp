@@ -119,6 +119,7 @@ func::FuncOp Outliner::build(OpBuilder &moduleBuilder, StringRef name) {
       operands.push_back(operandInside(builder, operand));
     Operation *copy = builder.clone(*op);
     copy->setOperands(operands);
+    copy->removeAttr(KernelClusters::recomputeAttr);
     inside.map(op->getResults(), copy->getResults());
     for (Value result : op->getResults())
       if (stored.contains(result))

@@ -381,6 +381,7 @@ bool KernelClusters::tryJoin(Operation *op, const Solo &solo, unsigned primary,
     absorb(primary, m);
   Cluster &joined = clusters[primary];
   joined.local = finalLocal;
+  joined.recomputes &= op->hasAttr(recomputeAttr);
   if (joined.kind == Cluster::Kind::Open && (reduces || joined.role != solo.cluster.role)) {
     bool row = joined.isRowWise() && joined.local.any();
     joined.role = joined.local.none() ? "pointwise" : row ? "rowwise" : "columnwise";
@@ -409,6 +410,7 @@ void KernelClusters::absorb(unsigned into, const Merge &merge) {
   }
   target.ops.insert(target.ops.end(), gone.ops.begin(), gone.ops.end());
   target.firstIndex = std::min(target.firstIndex, gone.firstIndex);
+  target.recomputes &= gone.recomputes;
   gone.ancestors.reset(into);
   target.ancestors |= gone.ancestors;
   target.ancestors.reset(merge.id);
@@ -438,12 +440,12 @@ void KernelClusters::dependOn(unsigned id, unsigned before) {
 
 void KernelClusters::place(Operation *op, bool fuse) {
   Solo solo = alone(op);
-  bool joined = false;
+  bool joined = false, repeated = op->hasAttr(recomputeAttr);
   if (fuse) {
     SmallVector<unsigned> candidates;
     for (Value operand : op->getOperands()) {
       int id = clusterOf(sourceOf(op, operand).getDefiningOp());
-      if (id >= 0 && !llvm::is_contained(candidates, id))
+      if (id >= 0 && !llvm::is_contained(candidates, id) && (!repeated || clusters[id].recomputes))
         candidates.push_back(id);
     }
     // A contraction's epilogue saves the most; then the largest shape, into
@@ -472,6 +474,7 @@ void KernelClusters::place(Operation *op, bool fuse) {
     clusters[id].ancestors.resize(capacity);
     clusters[id].ops.push_back(op);
     clusters[id].firstIndex = positions[op];
+    clusters[id].recomputes = repeated;
     ids[op] = id;
     for (auto [value, own] : llvm::zip_equal(op->getResults(), solo.results))
       bindings[value] = own;

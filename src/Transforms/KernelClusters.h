@@ -44,6 +44,7 @@ struct Cluster {
   std::vector<mlir::Operation *> ops; ///< In step order once finished.
   llvm::BitVector ancestors;          ///< Clusters that must run before.
   unsigned firstIndex = 0;            ///< Position of the earliest member.
+  bool recomputes = false;            ///< Only repeated operations so far.
 
   /// Dimensions of S along which results are computed in parallel.
   llvm::SmallVector<unsigned> spaceDims() const;
@@ -56,6 +57,10 @@ using Binding = llvm::SmallVector<int64_t>;
 /// Partitions the computing operations of a step.
 class KernelClusters {
 public:
+  /// Marks an operation repeated for the kernel that reads it: it must not join
+  /// the kernel its operands come from.
+  static constexpr llvm::StringLiteral recomputeAttr = "nova.recompute";
+
   /// With `fuse` false every operation is a cluster of its own.
   KernelClusters(mlir::func::FuncOp step, bool fuse);
 
@@ -67,6 +72,12 @@ public:
   /// The cluster that computes `op`; -1 for views, sources and the terminator.
   int clusterOf(mlir::Operation *op) const;
   llvm::ArrayRef<int64_t> binding(mlir::Value value) const { return bindings.find(value)->second; }
+
+  /// Whether operand `index` of `op` may be another member's value (else it is
+  /// read from memory).
+  bool readsInPlace(mlir::Operation *op, unsigned index) const {
+    return alone(op).operands[index].has_value();
+  }
 
   /// Constants that are splats, and iotas: duplicated into every reader.
   static bool isDuplicated(mlir::Operation *op);

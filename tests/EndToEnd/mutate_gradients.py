@@ -1,127 +1,153 @@
 #!/usr/bin/env python3
 # Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Shows that `verify` sees a wrong gradient: scales the gradient of each updated
-parameter by 0, -1 and 1.1, one at a time, inside the graph, and expects exit
-status 5 every time.
+"""Is `verify` able to fail? Every gradient of a graph is scaled by 0, -1 and 1.1
+in turn, inside the graph, and each time verify must refuse the step.
 
-  mutate_gradients.py --novac NOVAC --graph GRAPH.json --data FILE [--jobs N]
+  mutate_gradients.py --novac NOVAC --graph GRAPH.json --data FILE.safetensors
 
-The gradient of a parameter is what its optimizer multiplies by the learning
-rate (SGD: `p - lr * g`) or blends into the first moment (Adam:
-`b * exp_avg + (1 - b) * g`).
+A gradient is what the elementwise operations of an optimizer begin with: walking
+back from each update of a parameter, the first results that no elementwise
+operation made. Behind each, a multiplication by a scalar input is inserted; so
+one compilation serves all mutations, and with every scalar 1 verify must pass.
 """
 import argparse
-import concurrent.futures
-import copy
 import json
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
 
-
-def key(value):
-    return (value["ref"], value.get("result", 0)) if isinstance(value, dict) and "ref" in value else None
-
-
-class Step:
-    def __init__(self, graph):
-        self.inputs = {i["name"]: i for i in graph["inputs"]}
-        self.paths = {i["path"]: i["name"] for i in graph["inputs"]}
-        self.nodes = {n["name"]: n for n in graph["nodes"]}
-        self.updates = {o["updates"]: (o["ref"], o.get("result", 0)) for o in graph["outputs"] if "updates" in o}
-
-    def factors(self, value):
-        """The tensor operands of a product, or nothing."""
-        node = self.nodes.get(value[0]) if value else None
-        if not node or not node["op"].startswith("aten.mul."):
-            return []
-        return [key(a) for a in node["args"] if key(a)]
-
-    def blended(self, update, into):
-        """g in `update = c * into + c' * g` or `into - c * g`."""
-        node = self.nodes.get(update[0])
-        if not node or node["op"] not in ("aten.add.Tensor", "aten.sub.Tensor"):
-            return None
-        terms = [key(a) for a in node["args"]]
-        for mine, other in (terms, terms[::-1]):
-            if mine == (into, 0) or (into, 0) in self.factors(mine):
-                scaled = [f for f in self.factors(other) if f[0] not in self.inputs]
-                if len(scaled) == 1:
-                    return scaled[0]
-        return None
-
-    def gradient(self, parameter):
-        moment = self.paths.get(self.inputs[parameter]["path"] + ".exp_avg")
-        if moment:
-            return self.blended(self.updates[moment], moment)
-        return self.blended(self.updates[parameter], parameter)
+SCALES = (0.0, -1.0, 1.1)
+ELEMENTWISE = {"add", "sub", "mul", "div", "sqrt", "rsqrt", "addcmul", "addcdiv", "pow", "neg", "lerp", "reciprocal"}
 
 
-def mutated(graph, gradient, factor):
-    graph = copy.deepcopy(graph)
-    name, result = gradient
-    at = next(i for i, n in enumerate(graph["nodes"]) if n["name"] == name)
-    tensor = {k: v for k, v in graph["nodes"][at]["results"][result].items() if k != "strides"}
-    scaled = {"name": name + "__scaled", "op": "aten.mul.Tensor", "args": [{"ref": name, "result": result}, factor],
-              "results": [tensor]}
+def refs(value):
+    if isinstance(value, dict):
+        if "ref" in value:
+            yield value
+    elif isinstance(value, list):
+        for element in value:
+            yield from refs(element)
 
-    def rename(value):
-        if key(value) == gradient:
-            value.clear()
-            value["ref"] = scaled["name"]
-        elif isinstance(value, list):
-            for item in value:
-                rename(item)
 
-    for node in graph["nodes"][at + 1:]:
-        rename(node["args"])
-        rename(list(node.get("kwargs", {}).values()))
+def arguments_of(node):
+    yield from refs(node["args"])
+    yield from refs(list(node.get("kwargs", {}).values()))
+
+
+def key(ref):
+    return ref["ref"], ref.get("result", 0)
+
+
+def find_gradients(graph):
+    """(node, result) of every gradient, in order."""
+    nodes = {node["name"]: node for node in graph["nodes"]}
+    shapes = {i["name"]: i["shape"] for i in graph["inputs"] if i["role"] == "parameter"}
+    found = set()
     for output in graph["outputs"]:
-        if key(output) == gradient:
-            output["ref"] = scaled["name"]
-            output.pop("result", None)
-    graph["nodes"].insert(at + 1, scaled)
-    return graph
+        if output["role"] == "gradient":
+            found.add(key(output))
+        if output["role"] != "update" or output["updates"] not in shapes:
+            continue
+        shape = shapes[output["updates"]]
+        todo, seen = [key(output)], set()
+        while todo:
+            value = todo.pop()
+            if value in seen or value[0] not in nodes:
+                continue
+            seen.add(value)
+            node = nodes[value[0]]
+            result = node["results"][value[1]]
+            if node["op"].split(".")[1].rstrip("_") in ELEMENTWISE:
+                todo += [key(r) for r in arguments_of(node)]
+            elif result["shape"] == shape and result["dtype"].startswith("float"):
+                found.add(value)
+    order = {name: i for i, name in enumerate(nodes)}
+    return sorted(found, key=lambda value: (order[value[0]], value[1]))
+
+
+def mutable(graph, gradients):
+    """The graph with a scalar input multiplied onto each gradient."""
+    graph["inputs"] += [{"name": f"mutation_{i}", "role": "scalar", "dtype": "float32", "shape": []}
+                        for i in range(len(gradients))]
+    scaled, nodes = {}, []
+
+    def redirect(ref):
+        if key(ref) in scaled:
+            ref["ref"] = scaled[key(ref)]
+            ref.pop("result", None)
+
+    for node in graph["nodes"]:
+        for ref in arguments_of(node):
+            redirect(ref)
+        nodes.append(node)
+        for i, (name, result) in enumerate(gradients):
+            if name != node["name"]:
+                continue
+            scaled[name, result] = f"mutated_{i}"
+            nodes.append({"name": f"mutated_{i}", "op": "aten.mul.Tensor",
+                          "args": [{"ref": name, "result": result}, {"ref": f"mutation_{i}"}],
+                          "results": [{k: v for k, v in node["results"][result].items() if k != "strides"}]})
+    for output in graph["outputs"]:
+        redirect(output)
+    graph["nodes"] = nodes
+
+
+def read_safetensors(path):
+    raw = path.read_bytes()
+    (size,) = struct.unpack("<Q", raw[:8])
+    return json.loads(raw[8:8 + size]), raw[8 + size:]
+
+
+def write_safetensors(path, header, data, scalars):
+    header = dict(header)
+    for i, value in enumerate(scalars):
+        header[f"in/mutation_{i}"] = {"dtype": "F32", "shape": [], "data_offsets": [len(data), len(data) + 4]}
+        data = data + struct.pack("<f", value)
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
 def main():
     parser = argparse.ArgumentParser()
     for name in ("novac", "graph", "data"):
         parser.add_argument("--" + name, required=True, type=pathlib.Path)
-    parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args()
     graph = json.loads(arguments.graph.read_text())
-    step = Step(graph)
-    parameters = [i["name"] for i in graph["inputs"] if i["role"] == "parameter" and i["name"] in step.updates]
-    unknown = [p for p in parameters if step.gradient(p) is None]
-    if unknown or not parameters:
-        sys.exit(f"{arguments.graph.name}: found no gradient for {unknown or 'any parameter'}")
+    gradients = find_gradients(graph)
+    if not gradients:
+        sys.exit("FAIL: found no gradient to scale")
+    mutable(graph, gradients)
+    header, data = read_safetensors(arguments.data)
+    failures = 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "graph.json").write_text(json.dumps(graph))
+        for constants in arguments.graph.parent.glob("*.safetensors"):
+            (folder / constants.name).symlink_to(constants.resolve())
+        subprocess.run([arguments.novac, "compile", folder / "graph.json", "-o", folder / "step.nova", "--target", "host",
+                        "--no-cache"], check=True)
 
-    def run(case):
-        parameter, factor = case
-        path = step.inputs[parameter]["path"]
-        with tempfile.TemporaryDirectory() as folder:
-            for constants in graph["constants"]:
-                if "file" in constants:
-                    (pathlib.Path(folder) / constants["file"]).write_bytes(
-                        (arguments.graph.parent / constants["file"]).read_bytes())
-            file = pathlib.Path(folder) / "mutated.json"
-            file.write_text(json.dumps(mutated(graph, step.gradient(parameter), factor)))
-            done = subprocess.run([arguments.novac, "verify", file, "--data", arguments.data, "--target", "host"],
+        def verify(scalars):
+            write_safetensors(folder / "data", header, data, scalars)
+            return subprocess.run([arguments.novac, "verify", folder / "step.nova", "--data", folder / "data"],
                                   capture_output=True, text=True)
-        if done.returncode == 5:
-            return None
-        return f"gradient of {path} times {factor}: expected exit status 5, got {done.returncode}\n{done.stderr[-2000:]}"
 
-    cases = [(p, f) for p in parameters for f in (0.0, -1.0, 1.1)]
-    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        missed = [m for m in pool.map(run, cases) if m]
-    for text in missed:
-        print(text)
-    print(f"{arguments.graph.stem}: {len(cases) - len(missed)} of {len(cases)} wrong gradients were seen")
-    sys.exit(1 if missed else 0)
+        ones = [1.0] * len(gradients)
+        untouched = verify(ones)
+        if untouched.returncode != 0:
+            sys.exit(f"FAIL: the untouched step is refused:\n{untouched.stdout}{untouched.stderr}")
+        for i, gradient in enumerate(gradients):
+            for scale in SCALES:
+                result = verify(ones[:i] + [scale] + ones[i + 1:])
+                if result.returncode != 5:
+                    failures += 1
+                    print(f"FAIL: {gradient[0]}:{gradient[1]} scaled by {scale}: verify exits with {result.returncode}, expected 5")
+    total = len(gradients) * len(SCALES)
+    print(f"{arguments.graph.stem}: {len(gradients)} gradients, {total - failures} of {total} mutations refused")
+    sys.exit(1 if failures else 0)
 
 
 if __name__ == "__main__":

@@ -70,6 +70,24 @@ def AssignLayouts : Pass<"nova-assign-layouts", "::mlir::func::FuncOp"> {
   }];
 }
 
+def RematerializeValues : Pass<"nova-rematerialize-values", "::mlir::func::FuncOp"> {
+  let summary = "Recompute in its readers what is cheaper than to store and read back";
+  let description = [{
+    Forms kernels on paper (as nova-form-kernels will) and looks at each value
+    one kernel would store for others: if a few cheap elementwise operations
+    make it from values that are in memory anyway, and the readers' additional
+    reads are fewer bytes than the store and its reads, the readers compute it
+    themselves. A normalised activation is thus recomputed in the backward from
+    its input and the row statistics, a factor of a product from its factors.
+
+    Runs after nova-assign-layouts, directly before nova-form-kernels; running
+    CSE in between would undo it.
+  }];
+  let options = [Option<"maxRounds", "max-rounds", "int64_t", "4",
+                        "how often to look again after values were dropped">];
+  let statistics = [Statistic<"numRecomputed", "recomputed", "Values no longer stored">];
+}
+
 def FormKernels : Pass<"nova-form-kernels", "::mlir::ModuleOp"> {
   let summary = "Group operations into kernels, outline them, merge equal ones";
   let description = [{
