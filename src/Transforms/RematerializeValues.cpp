@@ -58,8 +58,11 @@ constexpr size_t kMaxOps = 12;
 
 class Round {
 public:
-  explicit Round(func::FuncOp step) : step(step), clusters(step, /*fuse=*/true) {}
+  Round(func::FuncOp step, llvm::DenseSet<Operation *> &keep)
+      : step(step), clusters(step, /*fuse=*/true), keep(keep) {}
   unsigned run();
+  /// Takes back what did not become part of its reader's kernel after all.
+  unsigned undoStored();
 
 private:
   struct Use {
@@ -84,6 +87,8 @@ private:
 
   func::FuncOp step;
   KernelClusters clusters;
+  llvm::DenseSet<Operation *> &keep;                ///< Not to be tried again.
+  SmallVector<std::pair<Value, Value>> repeated;    ///< Copy and original.
   llvm::MapVector<Value, SmallVector<Use>> outside; ///< Stored values: readers in other kernels.
   llvm::DenseSet<Value> returned, removed, pinned;
   llvm::DenseSet<Value> added; ///< Stored from now on, for recomputation.
@@ -94,7 +99,7 @@ private:
 
 /// Whether nobody needs `value` in memory but readers that could make it.
 bool Round::mayDrop(Value value) {
-  return !returned.contains(value) && !pinned.contains(value) && !removed.contains(value) &&
+  return !keep.contains(value.getDefiningOp()) && !returned.contains(value) && !pinned.contains(value) && !removed.contains(value) &&
          llvm::all_of(outside[value], [&](const Use &use) {
            return clusters.readsInPlace(use.reader, use.operand) &&
                   KernelClusters::throughInnerViews(use.reader->getOperand(use.operand)) == value;
@@ -186,12 +191,36 @@ void Round::recompute(Value value, ArrayRef<Operation *> ops) {
         follow(operand);
       builder.clone(*op, map)->setAttr(KernelClusters::recomputeAttr, builder.getUnitAttr());
     }
+    repeated.push_back({map.lookup(value), value});
     for (const Use &use : uses) {
       builder.setInsertionPoint(use.reader);
       follow(use.reader->getOperand(use.operand));
       use.reader->setOperand(use.operand, map.lookup(use.reader->getOperand(use.operand)));
     }
   }
+}
+
+unsigned Round::undoStored() {
+  KernelClusters after(step, /*fuse=*/true);
+  unsigned undone = 0;
+  for (auto [copy, original] : repeated) {
+    int home = after.clusterOf(copy.getDefiningOp());
+    bool leaves = false;
+    SmallVector<Operation *> readers(copy.getUsers());
+    while (!readers.empty()) {
+      Operation *reader = readers.pop_back_val();
+      if (isView(reader))
+        llvm::append_range(readers, reader->getUsers());
+      else
+        leaves |= after.clusterOf(reader) != home;
+    }
+    if (!leaves)
+      continue;
+    copy.replaceAllUsesWith(original);
+    keep.insert(original.getDefiningOp());
+    ++undone;
+  }
+  return undone;
 }
 
 unsigned Round::run() {
@@ -277,11 +306,13 @@ struct RematerializeValues : ::nova::impl::RematerializeValuesBase<Rematerialize
     func::FuncOp step = getOperation();
     if (step.isExternal() || isKernel(step))
       return;
-    for (int64_t round = 0; round < maxRounds; ++round) {
-      unsigned count = Round(step).run();
-      numRecomputed += count;
+    llvm::DenseSet<Operation *> keep;
+    for (int64_t index = 0; index < maxRounds; ++index) {
+      Round round(step, keep);
+      unsigned count = round.run();
       if (count == 0)
         return;
+      numRecomputed += count - std::min(count, round.undoStored());
       for (Operation &op : llvm::make_early_inc_range(llvm::reverse(step.getBody().front())))
         if (op.use_empty() && isMemoryEffectFree(&op) && !op.hasTrait<OpTrait::IsTerminator>())
           op.erase();
