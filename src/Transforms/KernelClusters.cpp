@@ -220,8 +220,10 @@ std::optional<Binding> KernelClusters::embed(const Cluster &from, const Cluster 
     if (into.shape[i] != 1)
       all.push_back(i);
   if (auto map = place(all)) {
+    // Reductions join where the same dimensions are local, or none are yet.
+    bool undecided = into.local.none() && into.kind == Cluster::Kind::Open;
     for (size_t i = 0; i < map->size(); ++i)
-      if ((*map)[i] >= 0 && from.local.any() && from.local.test(i) != into.local.test((*map)[i]))
+      if ((*map)[i] >= 0 && from.local.any() && !undecided && from.local.test(i) != into.local.test((*map)[i]))
         return std::nullopt;
     return map;
   }
@@ -331,10 +333,15 @@ bool KernelClusters::tryJoin(Operation *op, const Solo &solo, unsigned primary,
   llvm::SmallBitVector realLocal(target.shape.size());
   for (unsigned i = 0; i < target.shape.size(); ++i)
     realLocal[i] = target.local.test(i) && target.shape[i] != 1;
-  for (const Merge &m : merges)
+  for (const Merge &m : merges) {
+    llvm::SmallBitVector theirs(target.shape.size());
     for (unsigned i = 0; i < m.map.size(); ++i)
       if (m.map[i] >= 0 && clusters[m.id].local.test(i))
-        realLocal.set(m.map[i]);
+        theirs.set(m.map[i]);
+    if (theirs.any() && realLocal.any() && theirs != realLocal)
+      return false;
+    realLocal |= theirs;
+  }
   if (reduces && realLocal.any() && realLocal != local)
     return false;
   llvm::SmallBitVector finalLocal = realLocal.any() ? realLocal : local;
