@@ -176,6 +176,34 @@ struct JoinUnitDims : OpRewritePattern<ReduceOp> {
   }
 };
 
+/// Products of matrices whose batch dimensions were flattened keep those that one
+/// side had: splitting the other side's takes nothing, merging transposed heads
+/// would take a copy.
+struct KeepBatchShape : OpRewritePattern<MatmulOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(MatmulOp op, PatternRewriter &rewriter) const override {
+    auto lhs = tensorType(op.getLhs()), rhs = tensorType(op.getRhs());
+    if (lhs.getRank() < 3)
+      return failure();
+    auto merge = LeadingMerge::match(op.getLhs());
+    if (!merge && rhs.getRank() == lhs.getRank())
+      merge = LeadingMerge::match(op.getRhs());
+    if (!merge)
+      return failure();
+    TensorEmitter b(op, rewriter.getListener());
+    auto split = [&](Value value) {
+      SmallVector<int64_t> shape(merge->leading);
+      llvm::append_range(shape, tensorType(value).getShape().drop_front());
+      return b.reshape(value, shape);
+    };
+    Value left = split(op.getLhs());
+    Value right = rhs.getRank() == 2 ? Value(op.getRhs()) : split(op.getRhs());
+    Value wide = MatmulOp::create(b, left, right, op.getTransposeLhs(), op.getTransposeRhs());
+    rewriter.replaceOp(op, b.reshape(wide, tensorType(op.getResult()).getShape()));
+    return success();
+  }
+};
+
 /// A reduction of rows that were flattened before is one of the rows as they
 /// were, so that the sums over rows all look the same.
 template <typename ReduceOp>
@@ -306,5 +334,5 @@ struct SinkMerge : RewritePattern {
 void nova::populateRaiseShapePatterns(RewritePatternSet &patterns) {
   patterns.add<KeepActivationShape, TakeResultShape, JoinUnitDims<SumOp>, JoinUnitDims<MaxOp>,
                JoinUnitDims<MinOp>, ReduceUnflattened<SumOp>, ReduceUnflattened<MaxOp>,
-               ReduceUnflattened<MinOp>, BroadcastImplicitly, SinkMerge>(patterns.getContext());
+               ReduceUnflattened<MinOp>, KeepBatchShape, BroadcastImplicitly, SinkMerge>(patterns.getContext());
 }

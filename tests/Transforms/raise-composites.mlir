@@ -161,6 +161,25 @@ func.func @result_shape(%x: tensor<6x5xf32>, %w: tensor<5x7xf32>) -> tensor<2x3x
   return %1 : tensor<2x3x7xf32>
 }
 
+// Transposed heads, flattened for a batched product: both stay as they are.
+// CHECK-LABEL: func @batches
+// CHECK-NEXT: %[[Q:.*]] = nova.transpose %arg0
+// CHECK-NEXT: %[[S:.*]] = nova.matmul %[[Q]], %arg1 {transpose_rhs} : (tensor<2x4x3x5xf32>, tensor<2x4x3x5xf32>) -> tensor<2x4x3x3xf32>
+// CHECK-NEXT: %[[E:.*]] = nova.exp %[[S]] : (tensor<2x4x3x3xf32>)
+// CHECK-NEXT: %[[V:.*]] = nova.reshape %arg2 : (tensor<8x3x5xf32>) -> tensor<2x4x3x5xf32>
+// CHECK-NEXT: %[[O:.*]] = nova.matmul %[[E]], %[[V]] : (tensor<2x4x3x3xf32>, tensor<2x4x3x5xf32>)
+// CHECK-NEXT: return %[[O]]
+func.func @batches(%x: tensor<2x3x4x5xf32>, %y: tensor<2x4x3x5xf32>, %v: tensor<8x3x5xf32>) -> tensor<2x4x3x5xf32> {
+  %0 = nova.transpose %x {permutation = array<i64: 0, 2, 1, 3>} : (tensor<2x3x4x5xf32>) -> tensor<2x4x3x5xf32>
+  %1 = nova.reshape %0 : (tensor<2x4x3x5xf32>) -> tensor<8x3x5xf32>
+  %2 = nova.reshape %y : (tensor<2x4x3x5xf32>) -> tensor<8x3x5xf32>
+  %3 = nova.matmul %1, %2 {transpose_rhs} : (tensor<8x3x5xf32>, tensor<8x3x5xf32>) -> tensor<8x3x3xf32>
+  %4 = nova.exp %3 : (tensor<8x3x3xf32>) -> tensor<8x3x3xf32>
+  %5 = nova.matmul %4, %v : (tensor<8x3x3xf32>, tensor<8x3x5xf32>) -> tensor<8x3x5xf32>
+  %6 = nova.reshape %5 : (tensor<8x3x5xf32>) -> tensor<2x4x3x5xf32>
+  return %6 : tensor<2x4x3x5xf32>
+}
+
 // CHECK-LABEL: func @unit_dims
 // CHECK: nova.sum %arg0 {dims = array<i64: 1>, keepdims} : (tensor<4x7xf32>) -> tensor<4x1xf32>
 // CHECK: nova.max %arg0 {dims = array<i64: 0>} : (tensor<4x7xf32>) -> tensor<7xf32>

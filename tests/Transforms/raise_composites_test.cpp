@@ -92,5 +92,15 @@ TEST(RaiseComposites, Shapes) {
   })", {someNumbers(24, 1), someNumbers(20, 2), someNumbers(5, 3), someNumbers(20, 4), someNumbers(6, 5), someNumbers(5, 6)});
 }
 
+TEST(RaiseComposites, Batches) {
+  expectSame(R"(func.func @f(%x: tensor<2x3x4x5xf32>, %y: tensor<8x3x5xf32>, %w: tensor<5x2xf32>) -> (tensor<8x3x3xf32>, tensor<8x3x2xf32>) {
+    %0 = nova.transpose %x {permutation = array<i64: 0, 2, 1, 3>} : (tensor<2x3x4x5xf32>) -> tensor<2x4x3x5xf32>
+    %1 = nova.reshape %0 : (tensor<2x4x3x5xf32>) -> tensor<8x3x5xf32>
+    %2 = nova.matmul %y, %1 {transpose_rhs} : (tensor<8x3x5xf32>, tensor<8x3x5xf32>) -> tensor<8x3x3xf32>
+    %3 = nova.matmul %1, %w : (tensor<8x3x5xf32>, tensor<5x2xf32>) -> tensor<8x3x2xf32>
+    return %2, %3 : tensor<8x3x3xf32>, tensor<8x3x2xf32>
+  })", {someNumbers(120, 1), someNumbers(120, 2), someNumbers(10, 3)});
+}
+
 } // namespace
 } // namespace nova::test
