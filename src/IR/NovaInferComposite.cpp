@@ -209,37 +209,33 @@ LogicalResult AttentionOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor a, T
   return success();
 }
 
+/// The operands both halves of the backward share.
+template <typename Adaptor>
+static LogicalResult checkAttentionBackward(Loc loc, StringRef op, Adaptor a) {
+  if (failed(checkAttention(loc, op, a.getQuery(), a.getKey(), a.getValue(), a.getBias())) ||
+      failed(checkType(loc, op, "grad", a.getGrad(), outType(a.getQuery(), a.getValue()))))
+    return failure();
+  return checkType(loc, op, "lse", a.getLse(), lseType(a.getQuery()));
+}
+
 LogicalResult AttentionBackwardOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor a, Types &out) {
-  StringRef op = getOperationName();
-  if (failed(checkAttention(loc, op, a.getQuery(), a.getKey(), a.getValue(), a.getBias())))
-    return failure();
-  auto o = outType(a.getQuery(), a.getValue());
-  if (failed(checkType(loc, op, "grad", a.getGrad(), o)) || failed(checkType(loc, op, "out", a.getOut(), o)) ||
-      failed(checkType(loc, op, "lse", a.getLse(), lseType(a.getQuery()))))
-    return failure();
   out.append({a.getQuery().getType(), a.getKey().getType(), a.getValue().getType()});
-  return success();
+  if (failed(checkAttentionBackward(loc, getOperationName(), a)))
+    return failure();
+  return checkType(loc, getOperationName(), "out", a.getOut(), outType(a.getQuery(), a.getValue()));
 }
 
 LogicalResult AttentionBackwardQueryOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor a, Types &out) {
-  StringRef op = getOperationName();
-  if (failed(checkAttention(loc, op, a.getQuery(), a.getKey(), a.getValue(), a.getBias())))
-    return failure();
-  auto o = outType(a.getQuery(), a.getValue());
-  if (failed(checkType(loc, op, "grad", a.getGrad(), o)) || failed(checkType(loc, op, "out", a.getOut(), o)) ||
-      failed(checkType(loc, op, "lse", a.getLse(), lseType(a.getQuery()))))
+  if (failed(checkAttentionBackward(loc, getOperationName(), a)) ||
+      failed(checkType(loc, getOperationName(), "out", a.getOut(), outType(a.getQuery(), a.getValue()))))
     return failure();
   out.append({a.getQuery().getType(), lseType(a.getQuery())});
   return success();
 }
 
 LogicalResult AttentionBackwardKeyValueOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor a, Types &out) {
-  StringRef op = getOperationName();
-  if (failed(checkAttention(loc, op, a.getQuery(), a.getKey(), a.getValue(), a.getBias())))
-    return failure();
-  auto lse = lseType(a.getQuery());
-  if (failed(checkType(loc, op, "grad", a.getGrad(), outType(a.getQuery(), a.getValue()))) ||
-      failed(checkType(loc, op, "lse", a.getLse(), lse)) || failed(checkType(loc, op, "delta", a.getDelta(), lse)))
+  if (failed(checkAttentionBackward(loc, getOperationName(), a)) ||
+      failed(checkType(loc, getOperationName(), "delta", a.getDelta(), lseType(a.getQuery()))))
     return failure();
   out.append({a.getKey().getType(), a.getValue().getType()});
   return success();

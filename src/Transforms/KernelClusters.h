@@ -122,6 +122,13 @@ private:
   llvm::DenseSet<mlir::Value> leaves; ///< Stored transposed; read from memory.
 };
 
+/// What a reader sees: through inner views, and through the transpose that a
+/// nova.copy stores.
+mlir::Value sourceOf(mlir::Operation *op, mlir::Value operand);
+
+/// The binding of `view`, given that of the value it views through sourceOf.
+Binding viewBinding(mlir::Value view, mlir::Value source, llvm::ArrayRef<int64_t> binding);
+
 } // namespace nova
 
 #endif // NOVA_SRC_TRANSFORMS_KERNELCLUSTERS_H
