@@ -81,7 +81,8 @@ constexpr int64_t kSchemaVersion = 1;
 constexpr uint64_t kMaxManifestBytes = 256ull << 20;
 /// Deeper nesting is refused while parsing.
 constexpr unsigned kMaxNesting = 32;
-/// More arena buffers in one target are refused: the overlap check is quadratic.
+/// More arena buffers in one target are refused: the overlap check is
+/// quadratic.
 constexpr uint64_t kMaxArenaBuffers = 1 << 16;
 /// Base addresses of arguments and of arena buffers, in bytes.
 constexpr uint64_t kArgumentAlignment = 16;
