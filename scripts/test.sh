@@ -65,13 +65,12 @@ fi
 check "tree" python3 scripts/check_tree.py
 ctest_in "unit, command line and graph tests" "$build"
 
+check "README is what the tests say" python3 scripts/update_readme.py --check --results "$build/results"
+
 say "lit"
 lit=/usr/lib/llvm-22/bin/lit
 "$lit" -q -j"$jobs" --output "$build/lit.json" "$build/tests" >"$build/lit.log" 2>&1 || cat "$build/lit.log"
 count lit $(python3 scripts/count_tests.py lit "$build/lit.json")
-
-check "same bytes" tests/EndToEnd/same_bytes.sh "$build/bin/novac"
-check "install" tests/EndToEnd/install.sh "$build"
 
 say "runtime-only build"
 if configure "$build-runtime" -DNOVA_RUNTIME_ONLY=ON && ninja -C "$build-runtime" -j"$jobs" >"$build-runtime/build.log" 2>&1; then
@@ -86,13 +85,13 @@ fi
 say "fuzzers"
 if CC=clang-22 CXX=clang++-22 configure "$build-fuzz" -DNOVA_RUNTIME_ONLY=ON -DNOVA_FUZZERS=ON &&
   ninja -C "$build-fuzz" -j"$jobs" fuzzers >"$build-fuzz/build.log" 2>&1; then
-  for source in tests/Fuzz/*Fuzzer.cpp; do
-    fuzzer=$(basename "$source" .cpp)
+  for program in "$build-fuzz"/tests/Fuzz/*Fuzzer; do
+    fuzzer=$(basename "$program")
     corpus="$build-fuzz/corpus/$fuzzer"
     mkdir -p "$corpus"
-    seeds=$(sed -n 's|^// SEEDS: ||p' "$source")
+    seeds=$(sed -n 's|^// SEEDS: ||p' "tests/Fuzz/$fuzzer.cpp")
     # shellcheck disable=SC2086
-    check "fuzz $fuzzer, $fuzz_seconds s" "$build-fuzz/tests/Fuzz/$fuzzer" -max_total_time="$fuzz_seconds" \
+    check "fuzz $fuzzer, $fuzz_seconds s" "$program" -max_total_time="$fuzz_seconds" \
       -verbosity=0 -print_final_stats=1 -artifact_prefix="$build-fuzz/" "$corpus" $seeds
   done
 else

@@ -50,14 +50,10 @@ static void printPhases(const Phases &phases) {
   os << llvm::format("total        %8.1f\n", total * 1e3);
 }
 
-static void printRemarks(const Diagnostics *diagnostics) {
-  if (!diagnostics)
-    return;
-  for (const Diagnostics::Entry &remark : diagnostics->remarks()) {
-    llvm::outs() << "remark: " << remark.text() << "\n";
-    for (const std::string &more : remark.notes)
-      llvm::outs() << "  " << more << "\n";
-  }
+/// `prefix` makes comments of them where MLIR is on standard output too.
+static void printExplanation(const Compiler &compiler, const char *prefix = "") {
+  for (const std::string &line : compiler.explanation())
+    llvm::outs() << prefix << "remark: " << line << "\n";
 }
 
 static void printResult(Compiler &compiler, const bundle::Manifest &manifest,
@@ -78,6 +74,10 @@ static void printResult(Compiler &compiler, const bundle::Manifest &manifest,
           json.attribute("name", phase.name);
           json.attribute("seconds", phase.seconds);
         });
+    });
+    json.attributeArray("remarks", [&] {
+      for (const std::string &line : compiler.explanation())
+        json.value(llvm::json::fixUTF8(line));
     });
     json.attributeArray("targets", [&] {
       for (const bundle::Target &target : manifest.targets)
@@ -120,7 +120,7 @@ static Status emitMlir(const Options &options, Compiler &compiler) {
   if (!module)
     return module.error();
   if (options.explain)
-    printRemarks(compiler.diagnostics());
+    printExplanation(compiler, options.output.empty() ? "// " : "");
   if (options.output.empty()) {
     module->print(llvm::outs());
     llvm::outs() << "\n";
@@ -156,12 +156,13 @@ static Status emitBundle(const Options &options, Compiler &compiler,
         !status)
       return status;
   output.keep();
-  if (options.explain)
-    printRemarks(compiler.diagnostics());
-  if (options.json)
+  if (options.json) {
     printResult(compiler, bundle->manifest, output.path(), *changed);
-  else
-    note(summary(compiler, bundle->manifest, output.path(), *changed));
+    return Status::ok();
+  }
+  if (options.explain)
+    printExplanation(compiler);
+  note(summary(compiler, bundle->manifest, output.path(), *changed));
   return Status::ok();
 }
 

@@ -10,6 +10,7 @@
 #include "GraphCache.h"
 #include "Log.h"
 #include "Reproducer.h"
+#include "nova/IR/Nova.h"
 #include "nova/Pipelines/HostBackend.h"
 #include "nova/Pipelines/PlanToManifest.h"
 #include "nova/Support/File.h"
@@ -58,6 +59,8 @@ MLIRContext &Compiler::context() {
   if (threads > 1)
     mlirContext->setThreadPool(*pool);
   collected = std::make_unique<Diagnostics>(mlirContext.get());
+  if (options.explain)
+    collected->keepRemarks(*mlirContext);
   return *mlirContext;
 }
 
@@ -171,6 +174,32 @@ std::string Compiler::provenance() const {
     json.attribute("when", when);
   });
   return text + "\n";
+}
+
+std::vector<std::string> Compiler::explanation() const {
+  std::vector<std::string> lines;
+  if (!collected)
+    return lines;
+  lines = collected->remarks();
+  if (!module)
+    return lines;
+  ModuleOp planned = module.get();
+  for (func::FuncOp kernel : planned.getOps<func::FuncOp>()) {
+    auto reason = kernel->getAttrOfType<StringAttr>("nova.reason");
+    auto tile = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::tile);
+    auto space = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::space);
+    if (!reason || !tile || !space)
+      continue;
+    std::string line;
+    llvm::raw_string_ostream os(line);
+    os << "kernel " << kernel.getSymName() << ": space [";
+    llvm::interleaveComma(space.asArrayRef(), os);
+    os << "], tile [";
+    llvm::interleaveComma(tile.asArrayRef(), os);
+    os << "]: " << reason.getValue();
+    lines.push_back(line);
+  }
+  return lines;
 }
 
 Expected<bundle::Bundle> Compiler::build() {

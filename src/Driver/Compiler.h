@@ -77,6 +77,8 @@ public:
   Phases &phases() { return timing; }
   /// What was emitted while the module was made.
   const Diagnostics *diagnostics() const { return collected.get(); }
+  /// What the passes decided, and the schedule of each kernel; one line each.
+  std::vector<std::string> explanation() const;
   /// provenance.json: when, where, by which build, how long.
   std::string provenance() const;
 

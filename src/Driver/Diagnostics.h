@@ -9,6 +9,7 @@
 
 #include "mlir/IR/Diagnostics.h"
 
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,12 @@ public:
   explicit Diagnostics(mlir::MLIRContext *context);
 
   const std::vector<Entry> &errors() const { return errorList; }
-  const std::vector<Entry> &remarks() const { return remarkList; }
+
+  /// From now on keeps the remarks of passes too.
+  void keepRemarks(mlir::MLIRContext &context);
+  /// "PASS: node 'x': message", in the order of the passes; those of one pass
+  /// sorted, as passes run on several functions at once.
+  std::vector<std::string> remarks() const;
 
   /// Prints all errors, "error: ..." each, notes below.
   void printErrors() const;
@@ -39,7 +45,14 @@ public:
 private:
   void add(mlir::Diagnostic &diagnostic);
 
-  std::vector<Entry> errorList, remarkList;
+  struct Remark {
+    std::string pass, text;
+  };
+  class RemarkCollector;
+
+  std::vector<Entry> errorList;
+  mutable std::mutex remarkMutex;
+  std::vector<Remark> remarkList;
   mlir::ScopedDiagnosticHandler handler;
 };
 

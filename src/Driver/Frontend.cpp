@@ -57,8 +57,11 @@ Expected<Frontend> Frontend::read(const std::string &path) {
     return result;
   Expected<graph::Graph> graph = standardInput ? graph::parseGraph(result.text)
                                                : graph::readGraph(path);
-  if (!graph)
+  if (!graph) {
+    if (standardInput)
+      graph.error().message = "standard input: " + graph.error().message;
     return graph.error();
+  }
   result.graph = std::move(*graph);
   return result;
 }

@@ -167,8 +167,8 @@ std::string targetKey(const Options &options) {
 }
 
 constexpr std::string_view kNoGpuGenerator =
-    "this build has no code generator for GPUs";
-constexpr std::string_view kNotInThisVersion = "it is not in this version";
+    ": this build has no code generator for GPUs";
+constexpr std::string_view kNotInThisVersion = " is not in this version";
 
 } // namespace
 

@@ -46,38 +46,28 @@ static Expected<const VerbInfo *> findVerb(const std::string &name) {
                "see `novac --help`");
 }
 
-/// What CLI11 left over: flags it does not know, and operands too many.
-static Error leftOver(const VerbInfo &info,
-                      const std::vector<std::string> &rest) {
-  for (const std::string &argument : rest) {
-    if (argument.size() < 2 || argument[0] != '-')
-      continue;
-    size_t dashes = argument[1] == '-' ? 2 : 1;
-    std::string name = argument.substr(
-        dashes, std::min(argument.find('='), argument.size()) - dashes);
-    std::vector<std::string_view> known;
-    const VerbInfo *elsewhere = nullptr;
-    for (const Flag &flag : flags()) {
-      if (flag.verbs.has(info.verb))
-        known.push_back(flag.name);
-      else if (flag.name == name)
-        for (const VerbInfo &other : verbs())
-          if (!elsewhere && flag.verbs.has(other.verb))
-            elsewhere = &other;
-    }
-    std::string message = "unknown flag '" + argument.substr(0, dashes) + name +
-                          "' of novac " + std::string(info.name);
-    if (elsewhere)
-      return usage(message + ", it is one of novac " +
-                       std::string(elsewhere->name),
-                   seeHelp(info));
-    return usage(message + didYouMean(name, known, "--"), seeHelp(info));
+static Error unknownFlag(const VerbInfo &info, const std::string &argument) {
+  size_t dashes = argument.starts_with("--") ? 2 : 1;
+  std::string name =
+      argument.substr(dashes, std::min(argument.find('='), argument.size()) -
+                                  dashes);
+  std::vector<std::string_view> known;
+  const VerbInfo *elsewhere = nullptr;
+  for (const Flag &flag : flags()) {
+    if (flag.verbs.has(info.verb))
+      known.push_back(flag.name);
+    else if (flag.name == name)
+      for (const VerbInfo &other : verbs())
+        if (!elsewhere && flag.verbs.has(other.verb))
+          elsewhere = &other;
   }
-  return usage("unexpected operand '" + rest.front() + "', novac " +
-                   std::string(info.name) + " takes " +
-                   (info.operandCount == 0 ? "none"
-                                           : std::string(info.operands)),
-               seeHelp(info));
+  std::string message = "unknown flag '" + argument.substr(0, dashes) + name +
+                        "' of novac " + std::string(info.name);
+  if (elsewhere)
+    return usage(message + ", it is one of novac " +
+                     std::string(elsewhere->name),
+                 seeHelp(info));
+  return usage(message + didYouMean(name, known, "--"), seeHelp(info));
 }
 
 Expected<Options>
@@ -103,7 +93,7 @@ driver::parseOptions(const std::vector<std::string> &arguments) {
   app.set_help_flag();
   app.allow_extras();
   app.add_option("operands", options.operands)
-      ->expected(0, static_cast<int>(info.operandCount));
+      ->expected(0, static_cast<int>(arguments.size()));
   // Values are collected as text first: then each flag is read in the order of
   // the table, whatever the order of the arguments.
   struct Given {
@@ -133,6 +123,13 @@ driver::parseOptions(const std::vector<std::string> &arguments) {
   try {
     app.parse(std::move(rest));
   } catch (const CLI::ParseError &error) {
+    // The one mistake that is left to CLI11 to find.
+    for (const Given &entry : given)
+      if (std::string_view(error.what())
+              .starts_with("--" + std::string(entry.flag->name) + ":"))
+        return usage("flag '--" + std::string(entry.flag->name) +
+                         "' needs a value: " + std::string(entry.flag->value),
+                     seeHelp(info));
     return usage(error.what(), seeHelp(info));
   }
 
@@ -145,15 +142,22 @@ driver::parseOptions(const std::vector<std::string> &arguments) {
     return usage("novac " + std::string(info.name) +
                      " is not in this version (" + versionString() + ")",
                  "see `novac --help`");
-  if (std::vector<std::string> extra = app.remaining(); !extra.empty())
-    return leftOver(info, extra);
+  for (const std::string &argument : app.remaining())
+    if (argument != "--")
+      return unknownFlag(info, argument);
+  if (options.operands.size() > info.operandCount)
+    return usage("unexpected operand '" + options.operands[info.operandCount] +
+                     "', novac " + std::string(info.name) + " takes " +
+                     (info.operandCount == 0 ? "none"
+                                             : std::string(info.operands)),
+                 seeHelp(info));
   for (Given &entry : given) {
     const Flag &flag = *entry.flag;
     std::string name = "--" + std::string(flag.name);
     if (entry.values.empty() && !entry.count)
       continue;
     if (!flag.missing.empty())
-      return Error{flag.missingCode, name + ": " + std::string(flag.missing),
+      return Error{flag.missingCode, name + std::string(flag.missing),
                    {}};
     if (entry.values.size() > 1 && !flag.repeatable)
       return usage("flag '" + name + "' is given " +

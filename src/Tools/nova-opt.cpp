@@ -4,7 +4,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "nova/HostCodegen/Passes.h"
 #include "nova/IR/Nova.h"
+#include "nova/Math/ExpandMath.h"
+#include "nova/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -18,8 +21,6 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 
-#include "RegisterPasses.inc"
-
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<nova::NovaDialect, mlir::arith::ArithDialect,
@@ -27,7 +28,9 @@ int main(int argc, char **argv) {
                   mlir::math::MathDialect, mlir::memref::MemRefDialect,
                   mlir::scf::SCFDialect, mlir::tensor::TensorDialect,
                   mlir::vector::VectorDialect>();
-  registerNovaPasses();
+  nova::registerNovaTransformsPasses();
+  nova::registerNovaMathPasses();
+  nova::registerNovaHostCodegenPasses();
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
   return mlir::asMainReturnCode(mlir::MlirOptMain(
