@@ -10,7 +10,8 @@
 #include "Jit.h"
 #include "Ulp.h"
 
-#include <functional>
+#include <chrono>
+#include <cstdio>
 #include <mutex>
 #include <thread>
 
@@ -69,6 +70,32 @@ Worst sweep(const JitKernel &kernel, uint64_t total, Input input,
   work(0, 2);
   second.join();
   return worst;
+}
+
+/// Prints the best time of many and the length of the loop, on inputs in
+/// [low, high), where --cost or --asm asks for it.
+template <typename T>
+void showCostOf(const char *name, const JitKernel &kernel, double low,
+                double high) {
+  alignas(64) T a[kBlock], b[kBlock], out[kBlock];
+  for (size_t i = 0; i < kBlock; ++i) {
+    a[i] = T(low + (high - low) * double(i) / kBlock);
+    b[i] = T(high - (high - low) * double(i) / kBlock);
+  }
+  double best = 1e9;
+  for (int round = 0; round < 200; ++round) {
+    auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < 20; ++i)
+      kernel(a, b, out);
+    std::chrono::duration<double, std::nano> time =
+        std::chrono::steady_clock::now() - start;
+    best = std::min(best, time.count() / (20.0 * kBlock));
+  }
+  std::printf("cost f%zu %-6s %.3f ns/element, %u instructions for each store "
+              "of 32 bytes\n",
+              8 * sizeof(T), name, best, kernel.loopInstructions());
+  if (showAssembly)
+    std::printf("%s\n", kernel.assembly().c_str());
 }
 
 } // namespace nova::test

@@ -9,8 +9,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
-
 using namespace nova::test;
 
 namespace {
@@ -181,24 +179,8 @@ TEST_P(Float32, ScalarEqualsVector) {
 TEST_P(Float32, Cost) {
   if (!showCost && !showAssembly)
     GTEST_SKIP() << "--cost shows it";
-  const Function &f = GetParam();
-  JitKernel kernel(body(f), {});
-  alignas(64) float a[kBlock], out[kBlock];
-  for (uint32_t i = 0; i < kBlock; ++i)
-    a[i] = 0.01f + 4.0f * float(i) / kBlock;
-  double best = 1e9;
-  for (int round = 0; round < 200; ++round) {
-    auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i < 20; ++i)
-      kernel(a, a, out);
-    std::chrono::duration<double, std::nano> time =
-        std::chrono::steady_clock::now() - start;
-    best = std::min(best, time.count() / (20.0 * kBlock));
-  }
-  std::printf("cost %-6s %.3f ns/element, %u instructions for 8 lanes, AVX2\n",
-              f.op, best, kernel.loopInstructions());
-  if (showAssembly)
-    std::printf("%s\n", kernel.assembly().c_str());
+  JitKernel kernel(body(GetParam()), {});
+  showCostOf<float>(GetParam().op, kernel, 0.01, 4.01);
 }
 
 INSTANTIATE_TEST_SUITE_P(Math, Float32, testing::ValuesIn(kFunctions),

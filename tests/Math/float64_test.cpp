@@ -40,8 +40,8 @@ const Function kFunctions[] = {
     {"log1p", std::log1p, 2.5, -1, 4, {1. / 3, -1. / 3, -1, 0x1p53}},
     {"tanh", std::tanh, 2.0, -21, 21, {0.625, 19.06154746539849, 20}},
     {"erf", std::erf, 2.0, -6.5, 6.5, {0.9375, 5.921587195794508, 6}},
-    {"sin", std::sin, 2.5, -100, 100, {0x1p20, 0x1p53, 3.141592653589793, 6381956970095103 * 0x1p797}},
-    {"cos", std::cos, 2.5, -100, 100, {0x1p20, 0x1p53, 1.5707963267948966, 6381956970095103 * 0x1p797}},
+    {"sin", std::sin, 3.0, -100, 100, {0x1p20, 0x1p53, 3.141592653589793, 6381956970095103 * 0x1p797}},
+    {"cos", std::cos, 3.0, -100, 100, {0x1p20, 0x1p53, 1.5707963267948966, 6381956970095103 * 0x1p797}},
     {"rsqrt", rsqrt, 1.5, 0, 4, {1, 2}},
 };
 
@@ -130,6 +130,16 @@ TEST_P(Float64, CallsNothing) {
     EXPECT_EQ(JitKernel(body(), options).undefined(),
               std::vector<std::string>());
   }
+}
+
+TEST_P(Float64, Cost) {
+  if (!showCost && !showAssembly)
+    GTEST_SKIP() << "--cost shows it";
+  JitOptions options;
+  options.type = "f64";
+  options.lanes = 4;
+  JitKernel kernel(body(), options);
+  showCostOf<double>(GetParam().op, kernel, 0.01, 4.01);
 }
 
 INSTANTIATE_TEST_SUITE_P(Math, Float64, testing::ValuesIn(kFunctions),

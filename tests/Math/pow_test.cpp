@@ -192,4 +192,13 @@ TEST(Pow, IPowIConstant) {
   }
 }
 
+TEST(Pow, Cost) {
+  if (!showCost && !showAssembly)
+    GTEST_SKIP() << "--cost shows it";
+  JitOptions doubles = optionsFor<double>();
+  doubles.lanes = 4;
+  showCostOf<float>("pow", JitKernel(kPow, optionsFor<float>()), 0.01, 4.01);
+  showCostOf<double>("pow", JitKernel(kPow, doubles), 0.01, 4.01);
+}
+
 } // namespace
