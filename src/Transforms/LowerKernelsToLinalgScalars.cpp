@@ -42,7 +42,9 @@ Value convertFloat(ImplicitLocOpBuilder &b, Value value, Type type) {
                   &losesInfo);
     return arith::ConstantOp::create(b, b.getFloatAttr(type, exact));
   }
-  if (from == to) // bf16 and f16 meet in f32.
+  // bf16 and f16 meet in f32; f64 reaches them that way, as in PyTorch (and no
+  // CPU converts it directly).
+  if (from == to || (from == 64 && to == 16))
     return convertFloat(b, convertFloat(b, value, b.getF32Type()), type);
   if (from < to)
     return arith::ExtFOp::create(b, type, value);
