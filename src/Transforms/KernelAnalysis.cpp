@@ -18,8 +18,7 @@ static func::ReturnOp returnOf(func::FuncOp kernel) {
   return cast<func::ReturnOp>(kernel.getBody().front().getTerminator());
 }
 
-/// Along which space dimension each loop of a generic runs, from its results.
-static SmallVector<int64_t> loopBinding(linalg::GenericOp op, const KernelBindings &bindings) {
+SmallVector<int64_t> nova::loopBinding(linalg::GenericOp op, const KernelBindings &bindings) {
   SmallVector<int64_t> loops(op.getNumLoops(), -1);
   for (auto [result, init] : llvm::zip_equal(op.getResults(), op.getDpsInitsMutable())) {
     auto it = bindings.find(result);
@@ -36,6 +35,8 @@ KernelBindings nova::bindKernel(func::FuncOp kernel) {
   KernelBindings bindings;
   for (auto [index, value] : llvm::enumerate(returnOf(kernel).getOperands())) {
     auto map = kernel.getResultAttrOfType<DenseI64ArrayAttr>(index, attr::map);
+    if (!map)
+      continue;
     bindings.try_emplace(value, map.asArrayRef().begin(), map.asArrayRef().end());
   }
   for (Operation &op : llvm::reverse(kernel.getBody().front())) {

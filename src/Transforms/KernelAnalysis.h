@@ -11,6 +11,7 @@
 #include "nova/Transforms/KernelContract.h"
 #include "nova/Transforms/KernelCosts.h"
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace nova {
@@ -19,6 +20,10 @@ namespace nova {
 /// its dimensions runs (-1: seen whole), propagated from the results backwards.
 using KernelBindings = llvm::DenseMap<mlir::Value, llvm::SmallVector<int64_t>>;
 KernelBindings bindKernel(mlir::func::FuncOp kernel);
+
+/// Along which space dimension each loop of a generic runs (-1: none), from the
+/// bindings of its results.
+llvm::SmallVector<int64_t> loopBinding(mlir::linalg::GenericOp op, const KernelBindings &bindings);
 
 /// What the configurator is told of a kernel (lowered to linalg).
 config::KernelDesc describeKernel(mlir::func::FuncOp kernel);

@@ -23,6 +23,8 @@
 //===----------------------------------------------------------------------===//
 #include "LowerKernelsToLinalgFusion.h"
 
+#include "KernelAnalysis.h"
+
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -109,6 +111,9 @@ private:
   bool composeOnce(bool repeatCheap);
   bool composeInto(linalg::GenericOp consumer, bool repeatCheap);
   bool mergeSiblings();
+  /// Do the loops of both run along the same dimensions of the kernel's space?
+  /// Equal extents do not say so: a value stored transposed may be square.
+  bool runAlike(linalg::GenericOp a, linalg::GenericOp b) const;
   void replace(linalg::GenericOp op, ValueRange values);
   void eraseDead();
   template <typename Fn> bool anyGeneric(Fn fn);
@@ -225,6 +230,11 @@ bool Fuser::composeOnce(bool repeatCheap) {
   return anyGeneric([&](linalg::GenericOp op) { return composeInto(op, repeatCheap); });
 }
 
+bool Fuser::runAlike(linalg::GenericOp a, linalg::GenericOp b) const {
+  KernelBindings bindings = bindKernel(cast<func::FuncOp>(block.getParentOp()));
+  return loopBinding(a, bindings) == loopBinding(b, bindings);
+}
+
 bool Fuser::mergeSiblings() {
   SmallVector<linalg::GenericOp> ops;
   for (auto op : block.getOps<linalg::GenericOp>())
@@ -235,7 +245,7 @@ bool Fuser::mergeSiblings() {
       if (first.getIteratorTypesArray() != second.getIteratorTypesArray() ||
           first.getStaticLoopRanges() != second.getStaticLoopRanges() ||
           !sharesRead(first, second) || readers(first).contains(second) ||
-          pathBetween(first, second))
+          pathBetween(first, second) || !runAlike(first, second))
         continue;
       rewriter.setInsertionPoint(second);
       auto merged = merge(rewriter, first, second);
