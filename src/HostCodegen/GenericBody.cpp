@@ -37,7 +37,9 @@ void GenericBody::mergeDims() {
   op.getBody()->walk([&](linalg::IndexOp index) { fixed[index.getDim()] = true; });
   auto mergeable = [&](unsigned outer, unsigned inner) {
     std::optional<int64_t> size = dims[inner].staticSize();
-    if (outer == inner || !size || *size < 1 || dims[inner].maxSize != *size || fixed[outer] ||
+    // Into a dimension of size 1 nothing merges: the two would only swap, and,
+    // where no access depends on either, swap back for ever.
+    if (outer == inner || !size || *size < 2 || dims[inner].maxSize != *size || fixed[outer] ||
         fixed[inner] || dims[outer].reduction != dims[inner].reduction || dims[outer].maxSize == 1)
       return false;
     return llvm::all_of(accesses, [&](const Access &access) {
