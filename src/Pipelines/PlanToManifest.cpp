@@ -11,6 +11,8 @@
 #include "nova/Transforms/KernelCosts.h"
 #include "nova/Transforms/Plan.h"
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -218,6 +220,20 @@ static void describeBuckets(bundle::Manifest &manifest, bundle::Target &target) 
   }
 }
 
+/// Whether a contraction reads 16-bit tensors: then the bf16 column judges.
+static bool multiplies16Bit(func::FuncOp kernel) {
+  bool found = false;
+  kernel.walk([&](linalg::GenericOp op) {
+    if (op.getNumReductionLoops() == 0 || op.getNumDpsInputs() < 2)
+      return;
+    for (Value input : op.getDpsInputs()) {
+      Type element = getElementTypeOrSelf(input.getType());
+      found |= isa<FloatType>(element) && element.getIntOrFloatBitWidth() == 16;
+    }
+  });
+  return found;
+}
+
 bundle::Bundle nova::buildBundle(ModuleOp planned, const ManifestFacts &facts, TargetCode code) {
   func::FuncOp step = findStep(planned);
   bundle::Bundle result;
@@ -233,6 +249,7 @@ bundle::Bundle nova::buildBundle(ModuleOp planned, const ManifestFacts &facts, T
   target.device = code.device;
   uint32_t blob = result.addBlob(bundle::kMediaHost, std::move(code.object));
   std::vector<func::FuncOp> kernels = launchedKernels(planned);
+  manifest.numerics.graph16bit = llvm::any_of(kernels, multiplies16Bit);
   for (func::FuncOp kernel : kernels) {
     target.kernels.push_back(describeKernelEntry(kernel));
     target.kernels.back().blob = blob;
