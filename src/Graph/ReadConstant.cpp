@@ -256,6 +256,7 @@ bool Reader::constantFile(const Json &json, const JsonPath &path,
   if (!bytes)
     return fail(filePath, bytes.error().message);
   out.bytes = std::move(*bytes);
+  out.file = name;
   if (out.dtype == DType::Bool)
     for (size_t i = 0; i < out.bytes.size(); ++i)
       if (static_cast<uint8_t>(out.bytes[i]) > 1)

@@ -77,7 +77,22 @@ Operation *Build::create(StringRef name, ArrayRef<mlir::Value> operands,
     (void)fail(why);
     return nullptr;
   }
+  for (Type type : state.types)
+    if (!isSized(llvm::cast<RankedTensorType>(type).getShape()))
+      return nullptr;
   return builder.create(state);
+}
+
+bool Build::isSized(ArrayRef<int64_t> shape) {
+  int64_t bytes = 8;
+  for (int64_t extent : shape)
+    if (extent < 0 ||
+        __builtin_mul_overflow(bytes, std::max<int64_t>(extent, 1), &bytes)) {
+      (void)fail("a tensor of shape " + shapeText(shape) +
+                 " would be needed, expected less than 2^63 bytes");
+      return false;
+    }
+  return true;
 }
 
 //===----------------------------------------------------------------------===//
@@ -108,6 +123,8 @@ TypedAttr Build::element(const Number &number, DType dtype) {
 
 mlir::Value Build::splat(const Number &number, DType dtype,
                          ArrayRef<int64_t> shape) {
+  if (!isSized(shape))
+    return {};
   auto type = RankedTensorType::get(shape, elementType(dtype, context()));
   Attribute value = element(number, dtype);
   return ConstantOp::create(builder, loc, type,
@@ -162,6 +179,8 @@ mlir::Value Build::reshape(mlir::Value value, ArrayRef<int64_t> shape) {
 mlir::Value Build::broadcast(mlir::Value value, ArrayRef<int64_t> shape) {
   if (!value || shapeOf(value) == shape)
     return value;
+  if (!isSized(shape))
+    return {};
   auto wide = broadcastShapes(shape, shapeOf(value));
   if (failed(wide) || ArrayRef<int64_t>(*wide) != shape) {
     (void)fail("cannot expand " + shapeText(shapeOf(value)) + " to " +

@@ -133,6 +133,10 @@ public:
   mlir::Value sum(mlir::Value value, llvm::ArrayRef<int64_t> dims, bool keep);
 
 protected:
+  /// Whether a tensor of this shape has less than 2^63 bytes, whatever its
+  /// type; if not, that is the node's error.
+  bool isSized(llvm::ArrayRef<int64_t> shape);
+
   mlir::OpBuilder &builder;
   mlir::Location loc;
 };

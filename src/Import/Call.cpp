@@ -146,14 +146,13 @@ FailureOr<SmallVector<int64_t>> Call::dimsInOrder(StringRef name,
   return dims;
 }
 
-FailureOr<SmallVector<int64_t>> Call::dims(StringRef name, int64_t rank,
-                                           bool emptyIsAll) {
+FailureOr<SmallVector<int64_t>> Call::dims(StringRef name, int64_t rank) {
   if (isNull(name))
     return allDims(rank);
   auto dims = dimsInOrder(name, rank);
   if (failed(dims))
     return failure();
-  if (dims->empty() && emptyIsAll)
+  if (dims->empty())
     return allDims(rank);
   // A 0-d tensor has no dimension to name, but PyTorch lets one say 0 or -1.
   if (rank == 0)

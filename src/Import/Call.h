@@ -74,10 +74,9 @@ public:
   /// A dimension counted from either end, as one in [0, rank); a 0-d tensor
   /// counts as one of rank 1.
   mlir::FailureOr<int64_t> dim(llvm::StringRef name, int64_t rank);
-  /// A list of them, sorted; all dimensions for null and, with `emptyIsAll`,
-  /// for [].
-  mlir::FailureOr<llvm::SmallVector<int64_t>>
-  dims(llvm::StringRef name, int64_t rank, bool emptyIsAll);
+  /// A list of them, sorted; all dimensions for null and for [].
+  mlir::FailureOr<llvm::SmallVector<int64_t>> dims(llvm::StringRef name,
+                                                   int64_t rank);
   /// `dims` in the order given, each normalised and distinct.
   mlir::FailureOr<llvm::SmallVector<int64_t>> dimsInOrder(llvm::StringRef name,
                                                           int64_t rank);
@@ -130,6 +129,7 @@ llvm::ArrayRef<OpEntry> factoryTable();
 llvm::ArrayRef<OpEntry> reductionTable();
 llvm::ArrayRef<OpEntry> indexingTable();
 llvm::ArrayRef<OpEntry> contractionTable();
+llvm::ArrayRef<OpEntry> convolutionTable();
 llvm::ArrayRef<OpEntry> lossTable();
 llvm::ArrayRef<OpEntry> normTable();
 llvm::ArrayRef<OpEntry> attentionTable();

@@ -15,26 +15,10 @@ using namespace nova;
 using namespace nova::importer;
 using graph::DType;
 
-/// The sizes of a new tensor; their product must be a size too.
-static FailureOr<SmallVector<int64_t>> newShape(Call &call) {
-  SmallVector<int64_t> shape = call.integers("size");
-  int64_t bytes = 8;
-  for (int64_t extent : shape)
-    if (extent < 0 ||
-        __builtin_mul_overflow(bytes, std::max<int64_t>(extent, 1), &bytes))
-      return call.failAt("size", "got " + shapeText(shape) +
-                                     ", expected sizes >= 0, less than 2^63 "
-                                     "bytes");
-  return shape;
-}
-
 /// Filled with `number`; of the dtype asked for, else of `missing`.
 static LogicalResult filled(Call &call, const Number &number, DType missing) {
-  auto shape = newShape(call);
-  if (failed(shape))
-    return failure();
-  return call.result(
-      call.splat(number, call.dtype("dtype").value_or(missing), *shape));
+  return call.result(call.splat(number, call.dtype("dtype").value_or(missing),
+                                call.integers("size")));
 }
 
 static LogicalResult importFull(Call &call) {

@@ -99,7 +99,8 @@ void Importer::makeStep() {
     step.setArgAttrs(i, builder.getDictionaryAttr(attributes));
   }
   for (auto [i, output] : llvm::enumerate(graph.outputs)) {
-    step.setResultAttr(i, attr::name, builder.getStringAttr(resultName(output.value)));
+    step.setResultAttr(i, attr::name,
+                       builder.getStringAttr(resultName(output.value)));
     step.setResultAttr(i, attr::role,
                        builder.getStringAttr(roleName(output.role)));
     if (output.updates)
@@ -111,15 +112,7 @@ void Importer::makeStep() {
 
 /// What an output is called: the producer's name of the value it returns.
 std::string Importer::resultName(const graph::Ref &ref) const {
-  switch (ref.kind) {
-  case graph::Ref::Kind::Input:
-    return graph.inputs[ref.index].name;
-  case graph::Ref::Kind::Constant:
-    return graph.constants[ref.index].name;
-  case graph::Ref::Kind::Node:
-    break;
-  }
-  const std::string &name = graph.nodes[ref.index].name;
+  const std::string &name = graph.nameOf(ref);
   return ref.result == 0 ? name : name + ":" + std::to_string(ref.result);
 }
 
@@ -139,26 +132,50 @@ void Importer::importConstant(uint32_t index) {
   constants.push_back(ConstantOp::create(builder, loc, type, value));
 }
 
+/// "add" of "aten.add.Tensor" and of "nova.add".
+StringRef baseName(StringRef op) {
+  StringRef base = op.split('.').second;
+  return base.empty() ? op : base.split('.').first;
+}
+
+/// "; nearest: ..." of the operations whose own name is near, other overloads
+/// of the same operation first; nothing if none is.
+std::string nearestOps(StringRef op, ArrayRef<std::string> known) {
+  StringRef base = baseName(op);
+  size_t limit = std::max<size_t>(1, base.size() / 3);
+  std::vector<std::tuple<size_t, bool, StringRef>> near;
+  for (StringRef candidate : known) {
+    size_t distance = graph::editDistance(base, baseName(candidate), limit);
+    bool other = op.split('.').first != candidate.split('.').first;
+    if (distance <= limit)
+      near.emplace_back(distance, other, candidate);
+  }
+  llvm::sort(near);
+  std::string text;
+  for (const auto &[distance, other, name] :
+       ArrayRef(near).take_front(std::min<size_t>(near.size(), 3)))
+    text += (text.empty() ? "; nearest: " : ", ") + name.str();
+  return text;
+}
+
 /// One diagnostic over every node whose operation is unknown.
 void Importer::reportUnknown() {
-  std::vector<StringRef> names;
-  for (const OpInfo &info : supportedOps())
-    names.push_back(info.name);
-  std::vector<std::string> ours = supportedNovaOps(*context);
-  std::vector<std::string_view> known(names.begin(), names.end());
-  known.insert(known.end(), ours.begin(), ours.end());
-
   std::string lines;
   size_t count = 0;
   llvm::StringMap<std::string> nearest;
+  std::vector<std::string> known;
   for (auto [i, node] : llvm::enumerate(graph.nodes)) {
     if (isKnown(node.op))
       continue;
+    if (known.empty()) {
+      known = supportedNovaOps(*context);
+      for (const OpInfo &info : supportedOps())
+        known.push_back(info.name.str());
+    }
     ++count;
     auto [hint, fresh] = nearest.try_emplace(node.op);
     if (fresh)
-      for (const std::string &name : graph::nearestNames(node.op, known))
-        hint->second += (hint->second.empty() ? "; nearest: " : ", ") + name;
+      hint->second = nearestOps(node.op, known);
     lines += "\n  nodes[" + std::to_string(i) + "] \"" + node.name +
              "\": " + node.op + hint->second;
   }

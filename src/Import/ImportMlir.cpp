@@ -29,7 +29,6 @@ OwningOpRef<ModuleOp> nova::importMlir(llvm::MemoryBufferRef buffer,
       llvm::MemoryBuffer::getMemBufferCopy(buffer.getBuffer(),
                                            buffer.getBufferIdentifier()),
       llvm::SMLoc());
-  SourceMgrDiagnosticHandler handler(sources, &context);
   auto module = parseSourceFile<ModuleOp>(sources, ParserConfig(&context));
   if (!module || failed(verifyStep(*module)))
     return nullptr;

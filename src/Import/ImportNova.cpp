@@ -189,17 +189,12 @@ FailureOr<SmallVector<mlir::Value>> NovaNode::run() {
                            : RankedTensorType::get({}, builder.getI1Type()));
   }
   // The verifier first: inference relies on the number of operands and on
-  // required attributes being there.
+  // required attributes being there. (It does not compare result types.)
   std::string why = probe(types);
-  if (why.empty()) {
-    OperationState state(loc, node.op, values, types, attributes);
-    return llvm::to_vector_of<mlir::Value>(builder.create(state)->getResults());
-  }
-  // All is well but for the declared types: infer, so that the difference is
-  // reported per result.
-  if (!inferred || !StringRef(why).contains("incompatible with return type"))
+  if (!why.empty())
     return fail(why);
-  Operation *op = create(node.op, values, attributes);
+  Operation *op = create(node.op, values, attributes,
+                         inferred ? TypeRange() : TypeRange(types));
   if (!op)
     return failure();
   return llvm::to_vector_of<mlir::Value>(op->getResults());

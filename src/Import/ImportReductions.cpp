@@ -17,11 +17,10 @@ using graph::DType;
 using Dims = SmallVector<int64_t>;
 
 /// The dimensions a reduction names; all where it has no such parameter.
-static FailureOr<Dims> reducedDims(Call &call, mlir::Value x, bool hasDim,
-                                   bool emptyIsAll) {
+static FailureOr<Dims> reducedDims(Call &call, mlir::Value x, bool hasDim) {
   if (!hasDim)
     return allDims(rankOf(x));
-  return call.dims("dim", rankOf(x), emptyIsAll);
+  return call.dims("dim", rankOf(x));
 }
 
 static int64_t countOf(mlir::Value x, ArrayRef<int64_t> dims) {
@@ -44,7 +43,7 @@ static DType sumType(Call &call, mlir::Value x) {
 
 template <bool hasDim> static LogicalResult importSum(Call &call) {
   mlir::Value x = call.tensor("self");
-  auto dims = reducedDims(call, x, hasDim, /*emptyIsAll=*/true);
+  auto dims = reducedDims(call, x, hasDim);
   if (failed(dims))
     return failure();
   DType type = sumType(call, x);
@@ -62,7 +61,7 @@ static mlir::Value average(Call &call, mlir::Value x, ArrayRef<int64_t> dims,
 
 template <bool hasDim> static LogicalResult importMean(Call &call) {
   mlir::Value x = call.tensor("self");
-  auto dims = reducedDims(call, x, hasDim, /*emptyIsAll=*/true);
+  auto dims = reducedDims(call, x, hasDim);
   if (failed(dims))
     return failure();
   DType type = call.dtype("dtype").value_or(dtypeOf(x));
@@ -79,7 +78,7 @@ template <bool hasDim> static LogicalResult importMean(Call &call) {
 /// Sum of squared distances from the mean over (count - correction).
 static FailureOr<SmallVector<mlir::Value>> variance(Call &call) {
   mlir::Value x = call.tensor("self");
-  auto dims = reducedDims(call, x, true, /*emptyIsAll=*/true);
+  auto dims = reducedDims(call, x, true);
   if (failed(dims))
     return failure();
   DType type = dtypeOf(x);
@@ -140,7 +139,7 @@ static mlir::Value reduce(Call &call, mlir::Value x, ArrayRef<int64_t> dims,
 
 static LogicalResult importVectorNorm(Call &call) {
   mlir::Value x = call.tensor("self");
-  auto dims = reducedDims(call, x, true, /*emptyIsAll=*/true);
+  auto dims = reducedDims(call, x, true);
   if (failed(dims))
     return failure();
   DType type = call.dtype("dtype").value_or(dtypeOf(x));
@@ -186,7 +185,7 @@ static mlir::Value extreme(Call &call, mlir::Value x, ArrayRef<int64_t> dims,
 template <typename Op, bool hasDim>
 static LogicalResult importExtreme(Call &call) {
   mlir::Value x = call.tensor("self");
-  auto dims = reducedDims(call, x, hasDim, /*emptyIsAll=*/true);
+  auto dims = reducedDims(call, x, hasDim);
   if (failed(dims) || failed(needElements(call, x, *dims)))
     return failure();
   return call.result(
@@ -257,7 +256,7 @@ template <typename Op> static LogicalResult importArgExtreme(Call &call) {
 template <bool all, bool hasDim>
 static LogicalResult importQuantifier(Call &call) {
   mlir::Value x = call.truth(call.tensor("self"));
-  auto dims = reducedDims(call, x, hasDim, /*emptyIsAll=*/true);
+  auto dims = reducedDims(call, x, hasDim);
   if (failed(dims))
     return failure();
   if (all)

@@ -90,6 +90,11 @@ static LogicalResult importConstantPad(Call &call) {
   for (size_t i = 0; i < pad.size() / 2; ++i) {
     int64_t dim = rank - 1 - int64_t(i), before = pad[2 * i],
             after = pad[2 * i + 1], extent = shapeOf(x)[dim];
+    // So that no sum of sizes and padding can leave 64 bits.
+    constexpr int64_t most = int64_t(1) << 60;
+    if (std::max(before, after) > most || std::min(before, after) < -most)
+      return call.failAt("pad",
+                         "got " + shapeText(pad) + ", expected at most 2^60");
     int64_t cutLow = std::max<int64_t>(-before, 0);
     int64_t cutHigh = std::max<int64_t>(-after, 0);
     if (cutLow > extent || cutHigh > extent - cutLow)

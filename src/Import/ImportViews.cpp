@@ -175,7 +175,9 @@ static LogicalResult importRepeat(Call &call) {
     int64_t extent = int64_t(i) < lead ? 1 : shapeOf(x)[i - lead];
     apart.append({1, extent});
     tiled.append({repeat, extent});
-    whole.push_back(repeat * extent);
+    if (__builtin_mul_overflow(repeat, extent, &whole.emplace_back()))
+      return call.failAt("repeats", "got " + shapeText(repeats) +
+                                        ", expected less than 2^63 elements");
   }
   return call.result(
       call.reshape(call.broadcast(call.reshape(x, apart), tiled), whole));
@@ -298,10 +300,22 @@ static LogicalResult parts(Call &call, mlir::Value x, int64_t dim,
   return call.results(values);
 }
 
+/// The number of parts against the declared results, before they are made: it
+/// may be large, and is not to be believed.
+static LogicalResult needParts(Call &call, int64_t count) {
+  if (int64_t(call.node().results.size()) == count)
+    return success();
+  return call.fail("got " + Twine(call.node().results.size()) +
+                   " results, expected " + Twine(count));
+}
+
 /// Parts of `size`, the last one smaller.
 static LogicalResult evenParts(Call &call, mlir::Value x, int64_t dim,
                                int64_t size) {
   int64_t extent = shapeOf(x)[dim];
+  int64_t count = extent / size + (extent % size != 0);
+  if (failed(needParts(call, std::max<int64_t>(count, 1))))
+    return failure();
   SmallVector<int64_t> sizes;
   for (int64_t rest = extent; rest > 0; rest -= size)
     sizes.push_back(std::min(rest, size));
@@ -348,8 +362,11 @@ static LogicalResult importChunk(Call &call) {
   if (chunks < 1)
     return call.failAt("chunks",
                        "got " + Twine(chunks) + ", expected at least 1");
-  if (extent == 0)
+  if (extent == 0) {
+    if (failed(needParts(call, chunks)))
+      return failure();
     return parts(call, x, *dim, SmallVector<int64_t>(chunks, 0));
+  }
   return evenParts(call, x, *dim, extent / chunks + (extent % chunks != 0));
 }
 
@@ -357,6 +374,8 @@ static LogicalResult importUnbind(Call &call) {
   mlir::Value x = call.tensor("self");
   auto dim = cutDim(call, x);
   if (failed(dim))
+    return failure();
+  if (failed(needParts(call, shapeOf(x)[*dim])))
     return failure();
   SmallVector<mlir::Value> values;
   for (int64_t i = 0; i < shapeOf(x)[*dim]; ++i)

@@ -25,7 +25,8 @@ struct Table {
     for (llvm::ArrayRef<OpEntry> family :
          {unaryTable(), binaryTable(), activationTable(), viewTable(),
           shapeTable(), factoryTable(), reductionTable(), indexingTable(),
-          contractionTable(), lossTable(), normTable(), attentionTable()})
+          contractionTable(), convolutionTable(), lossTable(), normTable(),
+          attentionTable()})
       for (const OpEntry &entry : family) {
         bool fresh =
             rows.try_emplace(entry.name,

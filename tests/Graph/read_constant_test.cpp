@@ -157,6 +157,7 @@ TEST_F(ConstantFiles, ReadsTheNamedTensor) {
   std::memcpy(values, graph->constants[0].bytes.data(), sizeof values);
   EXPECT_EQ(values[0], 1.5f);
   EXPECT_EQ(values[1], -2.0f);
+  EXPECT_EQ(graph->constants[0].file, "data.safetensors");
 }
 
 TEST_F(ConstantFiles, StaysInTheFolderOfTheGraph) {

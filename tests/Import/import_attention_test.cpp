@@ -18,13 +18,21 @@ TEST(Import, Attention) {
        "['x0','x1','x2','x3',true]",
        R"({"scale":0.25})",
        {"float32[2,3,40,16]", "float32[2,3,64]", "int64[]", "int64[]"},
-       "@attention@0@"},
+       "attention(x0, x1, x2, x3){scale=0.25}#0\n"
+       "pad(attention(x0, x1, x2, x3){scale=0.25}#1){high=[0,0,24] low=[0,0,0] "
+       "undefined value=0.0}\n"
+       "0:i64[]\n"
+       "0:i64[]"},
       {{"float32[2,3,40,16]", "float32[2,3,40,16]", "float32[2,3,40,16]"},
        "aten._scaled_dot_product_efficient_attention.default",
        "['x0','x1','x2',null,false,0.0,true]",
        "{}",
        {"float32[2,3,40,16]", "float32[2,3,0]", "int64[]", "int64[]"},
-       "@attention@1@"},
+       "attention(x0, x1, x2){causal scale=0.25}#0\n"
+       "slice(attention(x0, x1, x2){causal scale=0.25}#1){offsets=[0,0,0] "
+       "sizes=[2,3,0] strides=[1,1,1]}\n"
+       "0:i64[]\n"
+       "0:i64[]"},
       {{"float32[2,3,40,16]", "float32[2,3,40,16]", "float32[2,3,40,16]",
         "float32[2,3,40,16]", "float32[2,1,40,40]", "float32[2,3,40,16]",
         "float32[2,3,64]", "int64[]"},
@@ -34,14 +42,22 @@ TEST(Import, Attention) {
        R"({"scale":0.25})",
        {"float32[2,3,40,16]", "float32[2,3,40,16]", "float32[2,3,40,16]",
         "null"},
-       "@attention@2@"},
+       "attention_backward(x0, x1, x2, x3, x4, x5, slice(x6){offsets=[0,0,0] "
+       "sizes=[2,3,40] strides=[1,1,1]}){scale=0.25}#0\n"
+       "attention_backward(x0, x1, x2, x3, x4, x5, slice(x6){offsets=[0,0,0] "
+       "sizes=[2,3,40] strides=[1,1,1]}){scale=0.25}#1\n"
+       "attention_backward(x0, x1, x2, x3, x4, x5, slice(x6){offsets=[0,0,0] "
+       "sizes=[2,3,40] strides=[1,1,1]}){scale=0.25}#2"},
       {{"float32[2,3,40,16]", "float32[2,3,40,16]", "float32[2,3,40,16]"},
        "aten._scaled_dot_product_flash_attention.default",
        "['x0','x1','x2',0.0,true]",
        "{}",
        {"float32[2,3,40,16]", "float32[2,3,40]", "null", "null", "null", "null",
         "int64[2]", "int64[]", "null"},
-       "@attention@3@"},
+       "attention(x0, x1, x2){causal scale=0.25}#0\n"
+       "attention(x0, x1, x2){causal scale=0.25}#1\n"
+       "0:i64[2]\n"
+       "0:i64[]"},
       {{"float32[2,3,40,16]", "float32[2,3,40,16]", "float32[2,3,40,16]",
         "float32[2,3,40,16]", "float32[2,3,40,16]", "float32[2,3,40]",
         "int64[2]", "int64[]"},
@@ -49,13 +65,20 @@ TEST(Import, Attention) {
        "['x0','x1','x2','x3','x4','x5',null,null,40,40,0.0,true,'x6','x7']",
        "{}",
        {"float32[2,3,40,16]", "float32[2,3,40,16]", "float32[2,3,40,16]"},
-       "@attention@4@"},
+       "attention_backward(x0, x1, x2, x3, x4, x5){causal scale=0.25}#0\n"
+       "attention_backward(x0, x1, x2, x3, x4, x5){causal scale=0.25}#1\n"
+       "attention_backward(x0, x1, x2, x3, x4, x5){causal scale=0.25}#2"},
       {{"bfloat16[2,3,40,16]"},
        "aten._scaled_dot_product_cudnn_attention.default",
        "['x0','x0','x0',null,true]",
        "{}",
        {"bfloat16[2,3,40,16]", "float32[2,3,40,1]", "null", "null", "null",
         "null", "int64[]", "int64[]", "null"},
-       "@attention@5@"},
+       "cast(attention(cast(x0):f32[2,3,40,16], cast(x0):f32[2,3,40,16], "
+       "cast(x0):f32[2,3,40,16]){scale=0.25}#0):bf16[2,3,40,16]\n"
+       "reshape(attention(cast(x0):f32[2,3,40,16], cast(x0):f32[2,3,40,16], "
+       "cast(x0):f32[2,3,40,16]){scale=0.25}#1):f32[2,3,40,1]\n"
+       "0:i64[]\n"
+       "0:i64[]"},
   });
 }

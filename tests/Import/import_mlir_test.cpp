@@ -33,11 +33,12 @@ struct Parsed {
   OwningOpRef<ModuleOp> module;
 
   explicit Parsed(const std::string &bytes) {
-    // The importer's own handler prints; look at the diagnostics instead.
-    ::testing::internal::CaptureStderr();
+    ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+      llvm::raw_string_ostream(errors)
+          << diagnostic.getLocation() << ": " << diagnostic << "\n";
+      return success();
+    });
     module = importMlir(llvm::MemoryBufferRef(bytes, "step.mlir"), context);
-    llvm::errs().flush();
-    errors = ::testing::internal::GetCapturedStderr();
   }
 };
 } // namespace
@@ -68,7 +69,7 @@ TEST(ImportMlir, TextAndBytecode) {
 TEST(ImportMlir, RefusesWhatDoesNotParse) {
   Parsed parsed("func.func @step(");
   EXPECT_FALSE(parsed.module);
-  EXPECT_NE(parsed.errors.find("step.mlir:1:"), std::string::npos)
+  EXPECT_NE(parsed.errors.find("step.mlir\":1:"), std::string::npos)
       << parsed.errors;
 }
 

@@ -133,6 +133,9 @@ struct Constant : Tensor {
   std::string name;
   /// Dense row-major little-endian elements, denseBytes() of them.
   std::string bytes;
+  /// The file they came from, as the graph spells it (relative to its folder);
+  /// empty for inline values. Not part of the canonical form.
+  std::string file;
 };
 
 struct Node {
