@@ -1,4 +1,4 @@
-//===- BuildId.cpp - Which toolchain this is, by content -------------------===//
+//===- BuildId.cpp - Which toolchain this is, by content ------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -47,8 +47,8 @@ static int addObject(dl_phdr_info *object, size_t, void *data) {
     const ElfW(Phdr) &segment = object->dlpi_phdr[i];
     if (segment.p_type != PT_NOTE)
       continue;
-    const char *begin = reinterpret_cast<const char *>(object->dlpi_addr +
-                                                       segment.p_vaddr);
+    const char *begin =
+        reinterpret_cast<const char *>(object->dlpi_addr + segment.p_vaddr);
     found = findBuildId(begin, begin + segment.p_memsz);
   }
   id.append(label).append(found.empty() ? "none" : found);

@@ -1,4 +1,4 @@
-//===- Compile.cpp - novac compile, novac check ----------------------------===//
+//===- Compile.cpp - novac compile, novac check ---------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -51,12 +51,14 @@ static void printPhases(const Phases &phases) {
 }
 
 /// `prefix` makes comments of them where MLIR is on standard output too.
-static void printExplanation(const Compiler &compiler, const char *prefix = "") {
+static void printExplanation(const Compiler &compiler,
+                             const char *prefix = "") {
   for (const std::string &line : compiler.explanation())
     llvm::outs() << prefix << "remark: " << line << "\n";
 }
 
-static void printResult(Compiler &compiler, const bundle::Manifest &manifest,
+static void printResult(const Options &options, Compiler &compiler,
+                        const bundle::Manifest &manifest,
                         const std::string &output, bool changed) {
   llvm::json::OStream json(llvm::outs());
   json.object([&] {
@@ -75,10 +77,11 @@ static void printResult(Compiler &compiler, const bundle::Manifest &manifest,
           json.attribute("seconds", phase.seconds);
         });
     });
-    json.attributeArray("remarks", [&] {
-      for (const std::string &line : compiler.explanation())
-        json.value(llvm::json::fixUTF8(line));
-    });
+    if (options.explain)
+      json.attributeArray("remarks", [&] {
+        for (const std::string &line : compiler.explanation())
+          json.value(llvm::json::fixUTF8(line));
+      });
     json.attributeArray("targets", [&] {
       for (const bundle::Target &target : manifest.targets)
         json.object([&] {
@@ -150,14 +153,14 @@ static Status emitBundle(const Options &options, Compiler &compiler,
   if (!changed)
     return changed.error();
   if (!options.depfile.empty())
-    if (Status status = writeDepfile(options.depfile,
-                                     bundle::manifestPath(output.path()),
-                                     compiler.frontend().files());
+    if (Status status =
+            writeDepfile(options.depfile, bundle::manifestPath(output.path()),
+                         compiler.frontend().files());
         !status)
       return status;
   output.keep();
   if (options.json) {
-    printResult(compiler, bundle->manifest, output.path(), *changed);
+    printResult(options, compiler, bundle->manifest, output.path(), *changed);
     return Status::ok();
   }
   if (options.explain)

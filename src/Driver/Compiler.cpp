@@ -1,4 +1,4 @@
-//===- Compiler.cpp - One graph through the stages to a bundle -------------===//
+//===- Compiler.cpp - One graph through the stages to a bundle ------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -64,9 +64,7 @@ MLIRContext &Compiler::context() {
   return *mlirContext;
 }
 
-std::string Compiler::name() const {
-  return graph->name().value_or(mlirName);
-}
+std::string Compiler::name() const { return graph->name().value_or(mlirName); }
 
 std::string Compiler::digest() const {
   return graph->digest().value_or(mlirDigest);
@@ -163,7 +161,7 @@ std::string Compiler::provenance() const {
   llvm::raw_string_ostream os(text);
   llvm::json::OStream json(os, 2);
   json.object([&] {
-    json.attribute("cache", use == CacheUse::Hit ? "hit"
+    json.attribute("cache", use == CacheUse::Hit    ? "hit"
                             : use == CacheUse::Miss ? "miss"
                                                     : "off");
     json.attribute("host", llvm::json::fixUTF8(host));

@@ -1,4 +1,4 @@
-//===- Compiler.h - One graph through the stages to a bundle ---------------===//
+//===- Compiler.h - One graph through the stages to a bundle --------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

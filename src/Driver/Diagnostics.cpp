@@ -1,4 +1,4 @@
-//===- Diagnostics.cpp - MLIR diagnostics, collected for people ------------===//
+//===- Diagnostics.cpp - MLIR diagnostics, collected for people -----------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -73,16 +73,15 @@ class driver::Diagnostics::RemarkCollector
     : public mlir::remark::detail::MLIRRemarkStreamerBase {
 public:
   explicit RemarkCollector(Diagnostics &owner) : owner(owner) {}
-  void
-  streamOptimizationRemark(const mlir::remark::detail::Remark &remark) override {
+  void streamOptimizationRemark(
+      const mlir::remark::detail::Remark &remark) override {
     Entry entry{describeLocation(remark.getLocation()), {}, {}};
     for (const mlir::remark::detail::Remark::Arg &argument : remark.getArgs())
       entry.message += argument.key == "Remark"
                            ? argument.val
                            : " " + argument.key + "=" + argument.val;
     std::lock_guard lock(owner.remarkMutex);
-    owner.remarkList.push_back(
-        {remark.getCategoryName().str(), entry.text()});
+    owner.remarkList.push_back({remark.getCategoryName().str(), entry.text()});
   }
 
 private:
@@ -109,8 +108,7 @@ std::vector<std::string> driver::Diagnostics::remarks() const {
     size_t first = lines.size();
     for (const Remark &remark : remarkList)
       if (remark.pass == pass)
-        lines.push_back(pass.empty() ? remark.text
-                                     : pass + ": " + remark.text);
+        lines.push_back(pass.empty() ? remark.text : pass + ": " + remark.text);
     std::sort(lines.begin() + first, lines.end());
   }
   return lines;

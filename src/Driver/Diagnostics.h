@@ -1,4 +1,4 @@
-//===- Diagnostics.h - MLIR diagnostics, collected for people --------------===//
+//===- Diagnostics.h - MLIR diagnostics, collected for people -------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Driver.cpp - From a command line to an exit status ------------------===//
+//===- Driver.cpp - From a command line to an exit status -----------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

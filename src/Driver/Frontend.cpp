@@ -1,4 +1,4 @@
-//===- Frontend.cpp - The operand GRAPH, whatever it is --------------------===//
+//===- Frontend.cpp - The operand GRAPH, whatever it is -------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -36,7 +36,8 @@ static bool looksLikeMlir(std::string_view text) {
     return false;
   return text.substr(first, 3) == "{-#" || text.substr(first, 2) == "//" ||
          text[first] == '#' || text[first] == '!' ||
-         text.substr(first, 6) == "module" || text.substr(first, 5) == "func." ||
+         text.substr(first, 6) == "module" ||
+         text.substr(first, 5) == "func." ||
          text.substr(first, 9) == "\"builtin.";
 }
 
@@ -55,8 +56,8 @@ Expected<Frontend> Frontend::read(const std::string &path) {
   }
   if (looksLikeMlir(result.text))
     return result;
-  Expected<graph::Graph> graph = standardInput ? graph::parseGraph(result.text)
-                                               : graph::readGraph(path);
+  Expected<graph::Graph> graph =
+      standardInput ? graph::parseGraph(result.text) : graph::readGraph(path);
   if (!graph) {
     if (standardInput)
       graph.error().message = "standard input: " + graph.error().message;
@@ -107,7 +108,8 @@ std::vector<std::string> Frontend::files() const {
 
 std::string driver::moduleName(ModuleOp module) {
   func::FuncOp step = findStep(module);
-  auto name = step ? step->getAttrOfType<StringAttr>(attr::graph) : StringAttr();
+  auto name =
+      step ? step->getAttrOfType<StringAttr>(attr::graph) : StringAttr();
   return name ? name.str() : "";
 }
 

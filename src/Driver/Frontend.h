@@ -1,4 +1,4 @@
-//===- Frontend.h - The operand GRAPH, whatever it is ----------------------===//
+//===- Frontend.h - The operand GRAPH, whatever it is ---------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

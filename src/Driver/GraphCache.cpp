@@ -1,4 +1,4 @@
-//===- GraphCache.cpp - Compiled steps by what they were compiled from -----===//
+//===- GraphCache.cpp - Compiled steps by what they were compiled from ----===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -95,9 +95,8 @@ std::optional<bundle::Bundle> GraphCache::find(const std::string &key) const {
     quarantine(key, (description ? manifest : description).error().message);
     return std::nullopt;
   }
-  std::string expected =
-      std::string(kEntryHeader) + "manifest sha256:" + sha256Hex(*manifest) +
-      "\n";
+  std::string expected = std::string(kEntryHeader) +
+                         "manifest sha256:" + sha256Hex(*manifest) + "\n";
   if (!llvm::StringRef(*description).starts_with(expected)) {
     quarantine(key, "its manifest is not the one that was stored");
     return std::nullopt;
@@ -115,13 +114,13 @@ Status GraphCache::store(const KeyBuilder &key, const bundle::Bundle &bundle,
   std::string entry = entryPath(key.key());
   std::string aside = dir + "/tmp/" + randomName();
   auto write = [&]() -> Status {
-    Expected<bool> published =
-        bundle::publishBundle(aside, bundle, provenance);
+    Expected<bool> published = bundle::publishBundle(aside, bundle, provenance);
     if (!published)
       return published.error();
-    std::string description = std::string(kEntryHeader) + "manifest sha256:" +
-                              sha256Hex(bundle::writeManifest(bundle.manifest)) +
-                              "\n" + key.text();
+    std::string description =
+        std::string(kEntryHeader) +
+        "manifest sha256:" + sha256Hex(bundle::writeManifest(bundle.manifest)) +
+        "\n" + key.text();
     if (Expected<bool> written =
             writeIfChanged(aside + "/entry.txt", description);
         !written)

@@ -1,4 +1,4 @@
-//===- GraphCache.h - Compiled steps by what they were compiled from -------===//
+//===- GraphCache.h - Compiled steps by what they were compiled from ------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

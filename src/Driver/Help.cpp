@@ -1,4 +1,4 @@
-//===- Help.cpp - Help, generated from the tables --------------------------===//
+//===- Help.cpp - Help, generated from the tables -------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -84,7 +84,8 @@ std::string driver::generalHelp() {
 
 std::string driver::verbHelp(Verb verb) {
   const VerbInfo &info = verbInfo(verb);
-  std::string out = title(info) + " [flags]: " + std::string(info.help) + "\n";
+  std::string out = title(info) + " [flags]\n\n";
+  appendRow(out, "", 2, info.help);
   if (!info.available)
     out += "\nThis verb is not in this version.\n";
   for (auto [category, heading] : kCategories) {

@@ -1,4 +1,4 @@
-//===- Inspect.cpp - novac inspect -----------------------------------------===//
+//===- Inspect.cpp - novac inspect ----------------------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -221,8 +221,10 @@ static Status printKernels(const Manifest &manifest, const std::string &name) {
   if (found)
     return Status::ok();
   return Error{ErrorCode::Usage,
-               "no kernel of '" + manifest.name + "' has a name that begins "
-               "with '" + name + "'",
+               "no kernel of '" + manifest.name +
+                   "' has a name that begins "
+                   "with '" +
+                   name + "'",
                "`novac inspect BUNDLE` lists them"};
 }
 

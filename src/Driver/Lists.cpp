@@ -1,4 +1,4 @@
-//===- Lists.cpp - novac targets, novac ops, novac version -----------------===//
+//===- Lists.cpp - novac targets, novac ops, novac version ----------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Log.cpp - Standard error: progress, warnings, errors ----------------===//
+//===- Log.cpp - Standard error: progress, warnings, errors ---------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

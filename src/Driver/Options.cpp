@@ -1,4 +1,4 @@
-//===- Options.cpp - The tables of verbs and flags -------------------------===//
+//===- Options.cpp - The tables of verbs and flags ------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,8 +22,7 @@ static constexpr std::array kVerbs = {
     VerbInfo{Verb::Check, "check", "GRAPH", 1,
              "say whether a graph can be compiled, and everything that "
              "prevents it"},
-    VerbInfo{Verb::Inspect, "inspect", "BUNDLE", 1,
-             "show what is in a bundle"},
+    VerbInfo{Verb::Inspect, "inspect", "BUNDLE", 1, "show what is in a bundle"},
     VerbInfo{Verb::Run, "run", "BUNDLE", 1, "run steps of a bundle"},
     VerbInfo{Verb::Verify, "verify", "BUNDLE|GRAPH", 1,
              "check a bundle's digests and plan, and the numbers of a step"},
@@ -31,8 +30,8 @@ static constexpr std::array kVerbs = {
              "the schedule of each kernel, and why", false},
     VerbInfo{Verb::Diff, "diff", "A.nova B.nova", 2,
              "what differs between two bundles", false},
-    VerbInfo{Verb::Cache, "cache", "ACTION", 1,
-             "look at and clean the cache", false},
+    VerbInfo{Verb::Cache, "cache", "ACTION", 1, "look at and clean the cache",
+             false},
     VerbInfo{Verb::Targets, "targets", "", 0,
              "list the devices that novac knows"},
     VerbInfo{Verb::Ops, "ops", "", 0,
@@ -179,7 +178,8 @@ constexpr std::string_view kNotInThisVersion = " is not in this version";
 static constexpr Flag kFlags[] = {
     // --- what is written, and where
     {"output", 'o', "OUT",
-     "where to write: a bundle (default NAME.nova, of the graph's name), or the "
+     "where to write: a bundle (default NAME.nova, of the graph's name), or "
+     "the "
      "file of --emit mlir (default standard output)",
      Category::Output, VerbSet(Verb::Compile), Effect::Neutral,
      text<&Options::output>},
@@ -203,8 +203,8 @@ static constexpr Flag kFlags[] = {
     {"target", 0, "T,...",
      "chips (sm_80 sm_86 sm_89 sm_90a sm_100a sm_120a), devices (see `novac "
      "targets`), host or native (default native; verify: host)",
-     Category::Codegen, VerbSet(Verb::Compile, Verb::Verify), Effect::OutputChanging,
-     setTargets, targetKey, true},
+     Category::Codegen, VerbSet(Verb::Compile, Verb::Verify),
+     Effect::OutputChanging, setTargets, targetKey, true},
     {"precision", 0, "tf32|f32|bf16",
      "how float32 contractions multiply (default tf32; host multiplies in f32 "
      "for both tf32 and f32)",
@@ -272,16 +272,14 @@ static constexpr Flag kFlags[] = {
     {"set", 0, "NAME=VALUE", "a scalar input; may be repeated", Category::Data,
      VerbSet(Verb::Run), Effect::Neutral, setAssignment, nullptr, true},
     {"out", 0, "FILE", "write outputs and final inputs as safetensors",
-     Category::Data, VerbSet(Verb::Run), Effect::Neutral,
-     text<&Options::out>},
+     Category::Data, VerbSet(Verb::Run), Effect::Neutral, text<&Options::out>},
     {"device", 0, "N|host", "the CPU, or the number of a GPU", Category::Data,
      VerbSet(Verb::Run), Effect::Neutral, setDevice},
     {"threads", 0, "N", "threads on the CPU (default one per usable CPU)",
      Category::Data, VerbSet(Verb::Run, Verb::Verify), Effect::Neutral,
      setThreads},
-    {"allow-jit", 0, "", "PTX may go to the driver's compiler",
-     Category::Data, VerbSet(Verb::Run), Effect::Neutral,
-     flag<&Options::allowJit>},
+    {"allow-jit", 0, "", "PTX may go to the driver's compiler", Category::Data,
+     VerbSet(Verb::Run), Effect::Neutral, flag<&Options::allowJit>},
     {"tolerance", 0, "TAU", "instead of the standard rule", Category::Data,
      VerbSet(Verb::Verify), Effect::Neutral, setTolerance},
     {"simulate", 0, "", "simulate a GPU target on the CPU", Category::Data,

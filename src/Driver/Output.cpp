@@ -1,4 +1,4 @@
-//===- Output.cpp - Where a bundle goes, and what a build system is told ---===//
+//===- Output.cpp - Where a bundle goes, and what a build system is told --===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

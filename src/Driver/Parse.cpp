@@ -1,4 +1,4 @@
-//===- Parse.cpp - CLI11, filled from the table of flags -------------------===//
+//===- Parse.cpp - CLI11, filled from the table of flags ------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -48,9 +48,8 @@ static Expected<const VerbInfo *> findVerb(const std::string &name) {
 
 static Error unknownFlag(const VerbInfo &info, const std::string &argument) {
   size_t dashes = argument.starts_with("--") ? 2 : 1;
-  std::string name =
-      argument.substr(dashes, std::min(argument.find('='), argument.size()) -
-                                  dashes);
+  std::string name = argument.substr(
+      dashes, std::min(argument.find('='), argument.size()) - dashes);
   std::vector<std::string_view> known;
   const VerbInfo *elsewhere = nullptr;
   for (const Flag &flag : flags()) {
@@ -146,19 +145,18 @@ driver::parseOptions(const std::vector<std::string> &arguments) {
     if (argument != "--")
       return unknownFlag(info, argument);
   if (options.operands.size() > info.operandCount)
-    return usage("unexpected operand '" + options.operands[info.operandCount] +
-                     "', novac " + std::string(info.name) + " takes " +
-                     (info.operandCount == 0 ? "none"
-                                             : std::string(info.operands)),
-                 seeHelp(info));
+    return usage(
+        "unexpected operand '" + options.operands[info.operandCount] +
+            "', novac " + std::string(info.name) + " takes " +
+            (info.operandCount == 0 ? "none" : std::string(info.operands)),
+        seeHelp(info));
   for (Given &entry : given) {
     const Flag &flag = *entry.flag;
     std::string name = "--" + std::string(flag.name);
     if (entry.values.empty() && !entry.count)
       continue;
     if (!flag.missing.empty())
-      return Error{flag.missingCode, name + std::string(flag.missing),
-                   {}};
+      return Error{flag.missingCode, name + std::string(flag.missing), {}};
     if (entry.values.size() > 1 && !flag.repeatable)
       return usage("flag '" + name + "' is given " +
                        std::to_string(entry.values.size()) +
@@ -263,8 +261,8 @@ Status driver::resolve(Options &options, const std::vector<std::string> &gpus,
     return usage("--stop-after '" + options.stopAfter +
                      "' writes MLIR, --emit bundle asks for a bundle",
                  "give one of them");
-  options.emitted = options.emit == "mlir" || options.lastStage ? Emit::Mlir
-                                                                : Emit::Bundle;
+  options.emitted =
+      options.emit == "mlir" || options.lastStage ? Emit::Mlir : Emit::Bundle;
   if (options.emitted == Emit::Mlir && !options.lastStage)
     options.lastStage = kLastStage;
   if (options.precision == "bf16")

@@ -1,4 +1,4 @@
-//===- Reproducer.cpp - What is left of an internal error ------------------===//
+//===- Reproducer.cpp - What is left of an internal error -----------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,9 +15,8 @@ using namespace nova;
 
 static std::error_code openReproducer(int &fd, std::string &path) {
   llvm::SmallString<128> created;
-  std::error_code error =
-      llvm::sys::fs::createTemporaryFile("novac-reproducer", "mlir", fd,
-                                         created);
+  std::error_code error = llvm::sys::fs::createTemporaryFile(
+      "novac-reproducer", "mlir", fd, created);
   path = created.str();
   return error;
 }

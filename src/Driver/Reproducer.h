@@ -1,4 +1,4 @@
-//===- Reproducer.h - What is left of an internal error --------------------===//
+//===- Reproducer.h - What is left of an internal error -------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,9 +16,9 @@ class PassManager;
 
 namespace nova::driver {
 
-/// When a pass of `manager` fails or crashes, writes the module as it was before
-/// and the pipeline to a temporary file (for nova-opt --run-reproducer) and
-/// puts its path into `path`, which must outlive the run.
+/// When a pass of `manager` fails or crashes, writes the module as it was
+/// before and the pipeline to a temporary file (for nova-opt --run-reproducer)
+/// and puts its path into `path`, which must outlive the run.
 void reproduceFailuresOf(mlir::PassManager &manager, std::string &path);
 
 /// Writes `text` to a new temporary file and returns its path, or, where that

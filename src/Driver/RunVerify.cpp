@@ -1,4 +1,4 @@
-//===- RunVerify.cpp - novac run, novac verify -----------------------------===//
+//===- RunVerify.cpp - novac run, novac verify ----------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -102,8 +102,8 @@ Status driver::verifyVerb(const Options &options) {
   if (!folder)
     return folder.error();
   verify.bundle = folder->path + "/" + "graph.nova";
-  if (Expected<bool> published = bundle::publishBundle(
-          verify.bundle, *bundle, compiler.provenance());
+  if (Expected<bool> published =
+          bundle::publishBundle(verify.bundle, *bundle, compiler.provenance());
       !published)
     return published.error();
   return nova::run::verify(verify, std::cout, std::cerr);

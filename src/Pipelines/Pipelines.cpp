@@ -1,4 +1,4 @@
-//===- Pipelines.cpp - The whole order of passes, on one page --------------===//
+//===- Pipelines.cpp - The whole order of passes, on one page -------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,14 +17,14 @@ using namespace mlir;
 using namespace nova;
 
 static constexpr std::array kStages = {
-    StageInfo{Stage::Graph, "graph", "the step as imported, in nova operations"},
+    StageInfo{Stage::Graph, "graph",
+              "the step as imported, in nova operations"},
     StageInfo{Stage::Simplified, "simplified",
               "constants evaluated, composites recognised"},
     StageInfo{Stage::Fused, "fused",
               "one function per kernel, launches between them"},
     StageInfo{Stage::Configured, "configured", "a schedule on every kernel"},
-    StageInfo{Stage::Plan, "plan",
-              "launch list, dependences, arena offsets"},
+    StageInfo{Stage::Plan, "plan", "launch list, dependences, arena offsets"},
     StageInfo{Stage::Tiled, "tiled", "loops over tiles with layouts (GPU)"},
     StageInfo{Stage::Pipelined, "pipelined",
               "async copies in flight, warps specialised (GPU)"},
@@ -62,8 +62,7 @@ static void buildSimplified(OpPassManager &manager) {
   cleanUp(manager);
 }
 
-static void buildFused(OpPassManager &manager,
-                       const PipelineOptions &options) {
+static void buildFused(OpPassManager &manager, const PipelineOptions &options) {
   // Must run after raising, which recognises composites whole: what is split
   // here is what no later pass needs to see whole.
   manager.addNestedPass<func::FuncOp>(createDecomposeComposites());

@@ -1,4 +1,4 @@
-//===- Target.cpp - The devices novac knows --------------------------------===//
+//===- Target.cpp - The devices novac knows -------------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -39,8 +39,6 @@ namespace {
 
 constexpr int64_t KiB = 1024;
 constexpr int64_t MiB = 1024 * KiB;
-constexpr double GB = 1e9; // per second
-constexpr double T = 1e12; // operations per second
 
 /// What a compute capability fixes [P].
 constexpr Device withArch(Device device, std::string_view arch,
@@ -77,87 +75,87 @@ constexpr std::array kDevices = {
     sm90a({.name = "h200",
            .product = "NVIDIA H200 SXM",
            .canonical = true,
-           .smCount = 132,                  // [I]
-           .l2Bytes = 60 * MiB,             // [M]
-           .dramBytesPerSecond = 4800 * GB, // [I]
-           .flops = {.f32 = 66.9 * T,       // [I], as all of this row
-                     .tf32 = 494.7 * T,
-                     .bf16 = 989.4 * T,
-                     .f16 = 989.4 * T,
-                     .f8 = 1978.9 * T}}),
+           .smCount = 132,               // [I]
+           .l2Bytes = 60 * MiB,          // [M]
+           .dramBytesPerSecond = 4800e9, // [I]
+           .flops = {.f32 = 66.9e12,     // [I], as all of this row
+                     .tf32 = 494.7e12,
+                     .bf16 = 989.4e12,
+                     .f16 = 989.4e12,
+                     .f8 = 1978.9e12}}),
     sm90a({.name = "h100",
            .product = "NVIDIA H100 SXM",
-           .smCount = 132,                  // [H]
-           .l2Bytes = 50 * MiB,             // [H]
-           .dramBytesPerSecond = 3350 * GB, // [H]
-           .flops = {.f32 = 66.9 * T,       // [H], as all of this row
-                     .tf32 = 494.7 * T,
-                     .bf16 = 989.4 * T,
-                     .f16 = 989.4 * T,
-                     .f8 = 1978.9 * T}}),
+           .smCount = 132,               // [H]
+           .l2Bytes = 50 * MiB,          // [H]
+           .dramBytesPerSecond = 3350e9, // [H]
+           .flops = {.f32 = 66.9e12,     // [H], as all of this row
+                     .tf32 = 494.7e12,
+                     .bf16 = 989.4e12,
+                     .f16 = 989.4e12,
+                     .f8 = 1978.9e12}}),
     sm80({.name = "a100",
           .product = "NVIDIA A100 SXM 80GB",
           .canonical = true,
-          .smCount = 108,                  // [A]
-          .l2Bytes = 40 * MiB,             // [A]
-          .dramBytesPerSecond = 2039 * GB, // [A]
-          .flops = {.f32 = 19.5 * T,       // [A], as all of this row
-                    .tf32 = 156 * T,
-                    .bf16 = 312 * T,
-                    .f16 = 312 * T}}),
+          .smCount = 108,               // [A]
+          .l2Bytes = 40 * MiB,          // [A]
+          .dramBytesPerSecond = 2039e9, // [A]
+          .flops = {.f32 = 19.5e12,     // [A], as all of this row
+                    .tf32 = 156e12,
+                    .bf16 = 312e12,
+                    .f16 = 312e12}}),
     sm86({.name = "rtx3060",
           .product = "NVIDIA GeForce RTX 3060 12GB",
           .canonical = true,
-          .smCount = 28,                  // [G]
-          .l2Bytes = 3 * MiB,             // [G]
-          .dramBytesPerSecond = 360 * GB, // [G] 192 bits at 15 Gb/s
-          .flops = {.f32 = 12.74 * T,     // [G] 28 SMs, 128 lanes, 1.777 GHz
-                    .tf32 = 12.74 * T,    // [G] as float32 on GA10x
-                    .bf16 = 25.5 * T,     // [G] twice that
-                    .f16 = 25.5 * T}}),
+          .smCount = 28,               // [G]
+          .l2Bytes = 3 * MiB,          // [G]
+          .dramBytesPerSecond = 360e9, // [G] 192 bits at 15 Gb/s
+          .flops = {.f32 = 12.74e12,   // [G] 28 SMs, 128 lanes, 1.777 GHz
+                    .tf32 = 12.74e12,  // [G] as float32 on GA10x
+                    .bf16 = 25.5e12,   // [G] twice that
+                    .f16 = 25.5e12}}),
     sm89({.name = "rtx6000-ada",
           .product = "NVIDIA RTX 6000 Ada Generation",
           .canonical = true,
-          .smCount = 142,                 // [L]
-          .l2Bytes = 96 * MiB,            // [L]
-          .dramBytesPerSecond = 960 * GB, // [L]
-          .flops = {.f32 = 91.1 * T,      // [L], as all of this row
-                    .tf32 = 182.1 * T,
-                    .bf16 = 364.2 * T,
-                    .f16 = 364.2 * T,
-                    .f8 = 728.5 * T}}),
+          .smCount = 142,              // [L]
+          .l2Bytes = 96 * MiB,         // [L]
+          .dramBytesPerSecond = 960e9, // [L]
+          .flops = {.f32 = 91.1e12,    // [L], as all of this row
+                    .tf32 = 182.1e12,
+                    .bf16 = 364.2e12,
+                    .f16 = 364.2e12,
+                    .f8 = 728.5e12}}),
     sm89({.name = "rtx4090",
           .product = "NVIDIA GeForce RTX 4090",
-          .smCount = 128,                  // [L]
-          .l2Bytes = 72 * MiB,             // [L]
-          .dramBytesPerSecond = 1008 * GB, // [L]
-          .flops = {.f32 = 82.6 * T,       // [L], as all of this row
-                    .tf32 = 82.6 * T,
-                    .bf16 = 165.2 * T,
-                    .f16 = 165.2 * T,
-                    .f8 = 330.3 * T}}),
+          .smCount = 128,               // [L]
+          .l2Bytes = 72 * MiB,          // [L]
+          .dramBytesPerSecond = 1008e9, // [L]
+          .flops = {.f32 = 82.6e12,     // [L], as all of this row
+                    .tf32 = 82.6e12,
+                    .bf16 = 165.2e12,
+                    .f16 = 165.2e12,
+                    .f8 = 330.3e12}}),
     sm100a({.name = "b200",
             .product = "NVIDIA B200 (HGX)",
             .canonical = true,
-            .smCount = 148,                  // [B]
-            .l2Bytes = 126 * MiB,            // [B]
-            .dramBytesPerSecond = 8000 * GB, // [B]
-            .flops = {.f32 = 75 * T,         // [B], as all of this row
-                      .tf32 = 1125 * T,
-                      .bf16 = 2250 * T,
-                      .f16 = 2250 * T,
-                      .f8 = 4500 * T}}),
+            .smCount = 148,               // [B]
+            .l2Bytes = 126 * MiB,         // [B]
+            .dramBytesPerSecond = 8000e9, // [B]
+            .flops = {.f32 = 75e12,       // [B], as all of this row
+                      .tf32 = 1125e12,
+                      .bf16 = 2250e12,
+                      .f16 = 2250e12,
+                      .f8 = 4500e12}}),
     sm120a({.name = "rtx5090",
             .product = "NVIDIA GeForce RTX 5090",
             .canonical = true,
-            .smCount = 170,                  // [X]
-            .l2Bytes = 96 * MiB,             // [X]
-            .dramBytesPerSecond = 1792 * GB, // [X]
-            .flops = {.f32 = 104.8 * T,      // [X], as all of this row
-                      .tf32 = 104.8 * T,
-                      .bf16 = 209.5 * T,
-                      .f16 = 209.5 * T,
-                      .f8 = 419 * T}}),
+            .smCount = 170,               // [X]
+            .l2Bytes = 96 * MiB,          // [X]
+            .dramBytesPerSecond = 1792e9, // [X]
+            .flops = {.f32 = 104.8e12,    // [X], as all of this row
+                      .tf32 = 104.8e12,
+                      .bf16 = 209.5e12,
+                      .f16 = 209.5e12,
+                      .f8 = 419e12}}),
     Device{.name = "x86-64-v3",
            .product = "CPU with AVX2 and FMA",
            .kind = DeviceKind::Cpu,
@@ -165,7 +163,7 @@ constexpr std::array kDevices = {
            .canonical = true,
            .smCount = 8,                          // [C]
            .l2Bytes = 1 * MiB,                    // [C]
-           .dramBytesPerSecond = 100 * GB,        // [C]
+           .dramBytesPerSecond = 100e9,           // [C]
            .flops = {.f32 = 8 * 3e9 * 2 * 8 * 2}} // [C] 96e9 a core
 };
 

@@ -1,4 +1,4 @@
-//===- nova-opt.cpp - Runs passes one by one, for tests and for looking ----===//
+//===- nova-opt.cpp - Runs passes one by one, for tests and for looking ---===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

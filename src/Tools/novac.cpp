@@ -1,4 +1,4 @@
-//===- novac.cpp - The compiler --------------------------------------------===//
+//===- novac.cpp - The compiler -------------------------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- options_test.cpp - The tables, the parser, help and the key ---------===//
+//===- options_test.cpp - The tables, the parser, help and the key --------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -47,10 +47,10 @@ std::string keyOf(const std::string &line) {
 /// A value that the flag accepts and that is not its default.
 std::string exampleOf(const Flag &flag) {
   const std::map<std::string_view, std::string> values = {
-      {"target", "host"},     {"precision", "f32"}, {"emit", "mlir"},
+      {"target", "host"},      {"precision", "f32"}, {"emit", "mlir"},
       {"stop-after", "fused"}, {"jobs", "3"},        {"seed", "7"},
-      {"steps", "2"},         {"threads", "2"},     {"tolerance", "0.5"},
-      {"device", "host"},     {"set", "lr=1"}};
+      {"steps", "2"},          {"threads", "2"},     {"tolerance", "0.5"},
+      {"device", "host"},      {"set", "lr=1"}};
   auto it = values.find(flag.name);
   return it == values.end() ? "some/path" : it->second;
 }

@@ -1,4 +1,4 @@
-//===- output_test.cpp - Output folders and depfiles -----------------------===//
+//===- output_test.cpp - Output folders and depfiles ----------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -81,7 +81,8 @@ TEST_F(OutputTest, WhatIsNoBundleIsLeftAlone) {
 }
 
 TEST_F(OutputTest, AGraphsNameDoesNotLeadOutOfTheFolder) {
-  for (const char *name : {"", ".", "..", "../x", "/x", "a/b", "-o", ".hidden"}) {
+  for (const char *name :
+       {"", ".", "..", "../x", "/x", "a/b", "-o", ".hidden"}) {
     OutputFolder output;
     EXPECT_FALSE(output.choose(name)) << name;
     EXPECT_TRUE(output.path().empty());

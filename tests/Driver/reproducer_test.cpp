@@ -1,4 +1,4 @@
-//===- reproducer_test.cpp - What a failing pass leaves behind -------------===//
+//===- reproducer_test.cpp - What a failing pass leaves behind ------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

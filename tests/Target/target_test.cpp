@@ -1,4 +1,4 @@
-//===- target_test.cpp - The device table ----------------------------------===//
+//===- target_test.cpp - The device table ---------------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,8 +15,8 @@ using namespace nova::target;
 
 TEST(Target, AnArchitectureStandsForOneCanonicalDevice) {
   const std::map<std::string_view, std::string_view> expected = {
-      {"sm_80", "a100"},       {"sm_86", "rtx3060"}, {"sm_89", "rtx6000-ada"},
-      {"sm_90a", "h200"},      {"sm_100a", "b200"},  {"sm_120a", "rtx5090"},
+      {"sm_80", "a100"},    {"sm_86", "rtx3060"}, {"sm_89", "rtx6000-ada"},
+      {"sm_90a", "h200"},   {"sm_100a", "b200"},  {"sm_120a", "rtx5090"},
       {"host", "x86-64-v3"}};
   for (auto [arch, name] : expected) {
     const Device *device = findTarget(arch);

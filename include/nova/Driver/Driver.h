@@ -1,4 +1,4 @@
-//===- Driver.h - The command line tool, as a function ---------------------===//
+//===- Driver.h - The command line tool, as a function --------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Options.h - The command line: every verb and every flag, once -------===//
+//===- Options.h - The command line: every verb and every flag, once ------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -120,7 +120,14 @@ struct Options {
 /// Whether a flag can change the bytes of what is compiled.
 enum class Effect : uint8_t { Undeclared, OutputChanging, Neutral };
 
-enum class Category : uint8_t { Output, Codegen, Cache, Insight, Data, General };
+enum class Category : uint8_t {
+  Output,
+  Codegen,
+  Cache,
+  Insight,
+  Data,
+  General
+};
 
 struct Flag {
   std::string_view name;  ///< Without its dashes.

@@ -1,4 +1,4 @@
-//===- HostBackend.h - A planned step to machine code for the CPU ----------===//
+//===- HostBackend.h - A planned step to machine code for the CPU ---------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Pipelines.h - The stages, and the passes between them ---------------===//
+//===- Pipelines.h - The stages, and the passes between them --------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
