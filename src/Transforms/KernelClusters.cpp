@@ -96,10 +96,15 @@ std::optional<Binding> KernelClusters::matchDims(Operation *op, const Solo &solo
     }
   }
   // Dimensions along which only outside operands run: the same place, if local.
+  // No two run along one: a column beside its own transpose is a square, of
+  // which a grid point has the diagonal only.
   llvm::SmallBitVector used(target.shape.size());
-  for (int64_t dim : map)
+  for (int64_t dim : map) {
+    if (dim >= 0 && used.test(dim))
+      return std::nullopt;
     if (dim >= 0)
       used.set(dim);
+  }
   for (size_t i = 0; i < map.size(); ++i) {
     int64_t size = solo.cluster.shape[i];
     if (size == 1 || map[i] >= 0)

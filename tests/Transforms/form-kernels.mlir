@@ -103,3 +103,16 @@ func.func @readers_first(%w: tensor<4xf32>, %g: tensor<4xf32>) -> (tensor<4xf32>
   %s = nova.sum %w {dims = array<i64: 0>} : (tensor<4xf32>) -> tensor<f32> loc("reader")
   return %n, %s : tensor<4xf32>, tensor<f32>
 }
+
+// -----
+// A column beside its own transpose: every element of the square needs two
+// elements of the column, and no grid point has both.
+// CHECK-LABEL: func @square
+// CHECK-COUNT-2: nova.launch
+// CHECK-NOT: nova.launch
+func.func @square(%x: tensor<4x6xf32>) -> tensor<4x4xf32> attributes {nova.graph = "g"} {
+  %s = nova.sum %x {dims = array<i64: 1>, keepdims} : (tensor<4x6xf32>) -> tensor<4x1xf32>
+  %t = nova.reshape %s : (tensor<4x1xf32>) -> tensor<1x4xf32>
+  %y = nova.add %s, %t : (tensor<4x1xf32>, tensor<1x4xf32>) -> tensor<4x4xf32>
+  return %y : tensor<4x4xf32>
+}
