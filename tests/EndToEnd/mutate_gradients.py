@@ -14,6 +14,7 @@ one compilation serves all mutations, and with every scalar 1 verify must pass.
 import argparse
 import json
 import pathlib
+import shutil
 import struct
 import subprocess
 import sys
@@ -126,7 +127,7 @@ def main():
         folder = pathlib.Path(name)
         (folder / "graph.json").write_text(json.dumps(graph))
         for constants in arguments.graph.parent.glob("*.safetensors"):
-            (folder / constants.name).symlink_to(constants.resolve())
+            shutil.copy(constants, folder) # a link out of the folder is refused
         subprocess.run([arguments.novac, "compile", folder / "graph.json", "-o", folder / "step.nova", "--target", "host",
                         "--no-cache"], check=True)
 
