@@ -198,6 +198,9 @@ Values KernelLowering::lower(IotaOp op) {
   return {pointwise(type, {}, [&](ImplicitLocOpBuilder &b, ValueRange) -> Value {
     Type element = type.getElementType(), wide = computeType(element);
     Value position = arith::IndexCastOp::create(b, b.getI64Type(), linalg::IndexOp::create(b, 0));
+    if (element.isInteger(64) && cast<IntegerAttr>(op.getStart()).getInt() == 0 &&
+        cast<IntegerAttr>(op.getStep()).getInt() == 1)
+      return position;
     Value start = arith::ConstantOp::create(b, cast<TypedAttr>(op.getStart()));
     Value step = arith::ConstantOp::create(b, cast<TypedAttr>(op.getStep()));
     if (isa<FloatType>(element)) {

@@ -67,7 +67,7 @@ public:
 
   /// Replaces every operation; failure after an error naming kernel and op.
   mlir::LogicalResult run();
-  const Contractions &contractions() const { return contractionOps; }
+  Contractions &contractions() { return contractionOps; }
 
 private:
   /// Scalars in, scalars out. `outs` is what the initial values hold.
@@ -141,7 +141,6 @@ private:
   Values lower(AttentionOp op);
   Values lower(AttentionBackwardQueryOp op);
   Values lower(AttentionBackwardKeyValueOp op);
-  mlir::Value scaled(mlir::Value value, double scale, mlir::Type element);
   // Gather.cpp
   Values lower(IndexOp op);
   Values lower(GatherOp op);
@@ -163,7 +162,7 @@ private:
 //===----------------------------------------------------------------------===//
 
 /// Composes the elementwise generics of a kernel body.
-void fuseGenerics(mlir::func::FuncOp kernel, const Contractions &contractions);
+void fuseGenerics(mlir::func::FuncOp kernel, Contractions &contractions);
 
 } // namespace nova::lowering
 

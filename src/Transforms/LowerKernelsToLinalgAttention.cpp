@@ -44,6 +44,9 @@ struct KernelLowering::Scores {
   Value biased(ImplicitLocOpBuilder &b, ValueRange in) const;
   /// `visible`, or `hidden` where the causal mask hides the key.
   Value masked(ImplicitLocOpBuilder &b, Value visible, double hidden) const;
+  /// The gradient of a score before scale: what the products with query and key
+  /// then need no scaling of their own for.
+  Value gradient(ImplicitLocOpBuilder &b, Value weight, Value centred) const;
 
 private:
   double scale;
@@ -87,6 +90,12 @@ Value KernelLowering::Scores::masked(ImplicitLocOpBuilder &b, Value visible, dou
   Value query = linalg::IndexOp::create(b, i), key = linalg::IndexOp::create(b, j);
   Value hides = arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, key, query);
   return arith::SelectOp::create(b, hides, constant(b, visible.getType(), hidden), visible);
+}
+
+Value KernelLowering::Scores::gradient(ImplicitLocOpBuilder &b, Value weight,
+                                       Value centred) const {
+  Value product = arith::MulFOp::create(b, weight, centred);
+  return arith::MulFOp::create(b, product, constant(b, product.getType(), scale));
 }
 
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -138,9 +147,8 @@ Values KernelLowering::lower(AttentionOp op) {
 }
 
 Values KernelLowering::lower(AttentionBackwardQueryOp op) {
-  double scale = op.getScale().convertToDouble();
-  Scores scores(*this, op.getQuery(), op.getKey(), op.getBias(), scale, op.getCausal(),
-                /*transposed=*/false);
+  Scores scores(*this, op.getQuery(), op.getKey(), op.getBias(), op.getScale().convertToDouble(),
+                op.getCausal(), /*transposed=*/false);
   Type element = scores.type.getElementType(), wide = computeType(element);
   RankedTensorType wideScores = scores.type.clone(wide);
   Value gradWeights =
@@ -164,17 +172,16 @@ Values KernelLowering::lower(AttentionBackwardQueryOp op) {
         ValueRange rest = in.take_back(3);
         Value exponent = arith::SubFOp::create(b, scores.biased(b, in), widen(b, rest[0]));
         Value weight = scores.masked(b, math::ExpOp::create(b, exponent), 0);
-        return arith::MulFOp::create(b, weight, arith::SubFOp::create(b, rest[1], rest[2]));
+        return scores.gradient(b, weight, arith::SubFOp::create(b, rest[1], rest[2]));
       });
   RankedTensorType queryType = typeOf(op.getDQuery());
   Value product = contract(queryType, gradScores, {0, 1, 2, 4}, op.getKey(), {0, 1, 4, 3});
-  return {scaled(product, scale, element), rounded(delta, element)};
+  return {rounded(product, element), rounded(delta, element)};
 }
 
 Values KernelLowering::lower(AttentionBackwardKeyValueOp op) {
-  double scale = op.getScale().convertToDouble();
-  Scores scores(*this, op.getQuery(), op.getKey(), op.getBias(), scale, op.getCausal(),
-                /*transposed=*/true);
+  Scores scores(*this, op.getQuery(), op.getKey(), op.getBias(), op.getScale().convertToDouble(),
+                op.getCausal(), /*transposed=*/true);
   Type element = scores.type.getElementType(), wide = computeType(element);
   RankedTensorType wideScores = scores.type.clone(wide);
   AffineMap ofQuery = mapTo(4, {0, 1, 3});
@@ -189,23 +196,14 @@ Values KernelLowering::lower(AttentionBackwardKeyValueOp op) {
       contract(scores.type, op.getValue(), {0, 1, 2, 4}, op.getGrad(), {0, 1, 3, 4});
   Read gradReads[] = {readWhole(weights), readWhole(gradWeights), read(op.getDelta(), ofQuery)};
   Value gradScores =
-      pointwise(wideScores, gradReads, [](ImplicitLocOpBuilder &b, ValueRange in) -> Value {
-        Value centred = arith::SubFOp::create(b, in[1], widen(b, in[2]));
-        return arith::MulFOp::create(b, in[0], centred);
+      pointwise(wideScores, gradReads, [&](ImplicitLocOpBuilder &b, ValueRange in) {
+        return scores.gradient(b, in[0], arith::SubFOp::create(b, in[1], widen(b, in[2])));
       });
   Value dValue = contract(typeOf(op.getDValue()), weights, {0, 1, 2, 4}, op.getGrad(),
                           {0, 1, 4, 3});
   Value dKey =
       contract(typeOf(op.getDKey()), gradScores, {0, 1, 2, 4}, op.getQuery(), {0, 1, 4, 3});
-  return {scaled(dKey, scale, element), rounded(dValue, element)};
-}
-
-Value KernelLowering::scaled(Value value, double scale, Type element) {
-  return pointwise(typeOf(value).clone(element), readWhole(value),
-                   [&](ImplicitLocOpBuilder &b, ValueRange in) {
-                     Value factor = constant(b, in[0].getType(), scale);
-                     return convertFloat(b, arith::MulFOp::create(b, in[0], factor), element);
-                   });
+  return {rounded(dKey, element), rounded(dValue, element)};
 }
 
 } // namespace nova::lowering

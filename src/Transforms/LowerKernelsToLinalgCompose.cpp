@@ -1,4 +1,4 @@
-//===- LowerKernelsToLinalgCompose.cpp - The two rewrites of fusion --------===//
+//===- LowerKernelsToLinalgCompose.cpp - The rewrites of fusion ------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,8 +7,10 @@
 #include "LowerKernelsToLinalgFusion.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;
 
@@ -215,6 +217,48 @@ linalg::GenericOp withoutDeadResults(OpBuilder &b, linalg::GenericOp op) {
     if (!result.use_empty())
       yielded.push_back(value);
   return draft.finish(b, yielded, op.getIteratorTypesArray());
+}
+
+bool isCopy(linalg::GenericOp op) {
+  return op.getNumResults() == 1 && op.getNumDpsInputs() == 1 &&
+         op.getBody()->getTerminator()->getOperand(0) == op.getBody()->getArgument(0);
+}
+
+linalg::GenericOp rearrange(OpBuilder &b, linalg::GenericOp producer, linalg::GenericOp copy) {
+  if (producer.getNumResults() != 1)
+    return {};
+  auto fill = producer.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
+  if (!fill)
+    return {};
+  AffineMap written = producer.getMatchingIndexingMap(producer.getDpsInitOperand(0));
+  AffineMap read = copy.getMatchingIndexingMap(copy.getDpsInputOperand(0));
+  auto type = cast<RankedTensorType>(copy.getResult(0).getType());
+  SmallVector<AffineExpr> results(type.getRank(), b.getAffineConstantExpr(0));
+  llvm::SmallBitVector known(type.getRank());
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(producer.getResult(0).getType()).getShape();
+  for (auto [expr, source, size] :
+       llvm::zip_equal(read.getResults(), written.getResults(), shape)) {
+    auto dim = dyn_cast<AffineDimExpr>(expr);
+    if (!dim && size != 1)
+      return {};
+    if (!dim)
+      continue;
+    results[dim.getPosition()] = source;
+    known.set(dim.getPosition());
+  }
+  for (int64_t d = 0; d < type.getRank(); ++d)
+    if (!known.test(d) && type.getDimSize(d) != 1)
+      return {};
+  Location loc = producer.getLoc();
+  Value start = tensor::EmptyOp::create(b, loc, type.getShape(), type.getElementType());
+  start = linalg::FillOp::create(b, loc, fill.getInputs(), start).getResult(0);
+  SmallVector<AffineMap> maps = producer.getIndexingMapsArray();
+  maps.back() = AffineMap::get(written.getNumDims(), 0, results, b.getContext());
+  auto op = linalg::GenericOp::create(b, loc, type, producer.getDpsInputs(), start, maps,
+                                      producer.getIteratorTypesArray());
+  IRMapping mapping;
+  producer.getRegion().cloneInto(&op.getRegion(), mapping);
+  return op;
 }
 
 } // namespace nova::lowering

@@ -18,6 +18,7 @@
 //   4. every reader composes a producer that is cheaper to compute than to
 //      store and load again.
 //
+// A product or reduction whose only reader stores it rearranged writes it so.
 // A generic never computes per element what its producer computed once per row.
 //
 //===----------------------------------------------------------------------===//
@@ -89,7 +90,7 @@ namespace {
 
 class Fuser {
 public:
-  Fuser(func::FuncOp kernel, const Contractions &contractions)
+  Fuser(func::FuncOp kernel, Contractions &contractions)
       : block(kernel.getBody().front()), contractions(contractions),
         rewriter(kernel.getContext()) {}
 
@@ -111,6 +112,7 @@ private:
   bool composeOnce(bool repeatCheap);
   bool composeInto(linalg::GenericOp consumer, bool repeatCheap);
   bool mergeSiblings();
+  bool rearrangeResult();
   /// Do the loops of both run along the same dimensions of the kernel's space?
   /// Equal extents do not say so: a value stored transposed may be square.
   bool runAlike(linalg::GenericOp a, linalg::GenericOp b) const;
@@ -119,7 +121,7 @@ private:
   template <typename Fn> bool anyGeneric(Fn fn);
 
   Block &block;
-  const Contractions &contractions;
+  Contractions &contractions;
   IRRewriter rewriter;
 };
 
@@ -259,10 +261,31 @@ bool Fuser::mergeSiblings() {
   return false;
 }
 
+bool Fuser::rearrangeResult() {
+  return anyGeneric([&](linalg::GenericOp copy) {
+    if (!isElementwise(copy) || !isCopy(copy))
+      return false;
+    auto producer = copy.getDpsInputOperand(0)->get().getDefiningOp<linalg::GenericOp>();
+    if (!producer || !producer->hasOneUse() || isElementwise(producer))
+      return false;
+    rewriter.setInsertionPoint(producer);
+    auto rearranged = rearrange(rewriter, producer, copy);
+    if (!rearranged)
+      return false;
+    if (isContraction(producer))
+      contractions.insert(rearranged);
+    replace(copy, rearranged.getResults());
+    return true;
+  });
+}
+
 void Fuser::eraseDead() {
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (isOpTriviallyDead(&op))
-      rewriter.eraseOp(&op);
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    if (!isOpTriviallyDead(&op))
+      continue;
+    contractions.erase(&op); // Another operation may get its address.
+    rewriter.eraseOp(&op);
+  }
   // Results nobody reads.
   for (Operation &op : llvm::make_early_inc_range(block)) {
     if (!isElementwise(&op) && !isReduction(&op))
@@ -282,7 +305,7 @@ void Fuser::eraseDead() {
 
 void Fuser::run() {
   auto step = [&] {
-    return composeOnce(false) || mergeSiblings() || composeOnce(true);
+    return composeOnce(false) || rearrangeResult() || mergeSiblings() || composeOnce(true);
   };
   do
     eraseDead();
@@ -294,7 +317,7 @@ void Fuser::run() {
 
 } // namespace
 
-void fuseGenerics(func::FuncOp kernel, const Contractions &contractions) {
+void fuseGenerics(func::FuncOp kernel, Contractions &contractions) {
   Fuser(kernel, contractions).run();
 }
 

@@ -1,4 +1,4 @@
-//===- LowerKernelsToLinalgFusion.h - The two rewrites of fusion -----------===//
+//===- LowerKernelsToLinalgFusion.h - The rewrites of fusion ---------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,6 +29,14 @@ mlir::linalg::GenericOp merge(mlir::OpBuilder &b, mlir::linalg::GenericOp first,
 
 /// `op` with only the results that have uses; null if all have.
 mlir::linalg::GenericOp withoutDeadResults(mlir::OpBuilder &b, mlir::linalg::GenericOp op);
+
+/// Does `op` store one value as it is read?
+bool isCopy(mlir::linalg::GenericOp op);
+
+/// `producer` (one result), writing what `copy` (its reader) stores. Null if
+/// the copy repeats elements, or where the result starts is no fill.
+mlir::linalg::GenericOp rearrange(mlir::OpBuilder &b, mlir::linalg::GenericOp producer,
+                                  mlir::linalg::GenericOp copy);
 
 } // namespace nova::lowering
 

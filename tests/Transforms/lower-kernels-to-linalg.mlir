@@ -235,3 +235,21 @@ func.func private @side_by_side(%x: tensor<3x5xf32>, %y: tensor<2x3xf32>) -> (te
   %c = nova.concat %x, %t {dim = 1 : i64} : (tensor<3x5xf32>, tensor<3x2xf32>) -> tensor<3x7xf32>
   return %c : tensor<3x7xf32>
 }
+
+// -----
+
+// A product stored transposed is written so.
+// CHECK-DAG: #[[OUT:.*]] = affine_map<(d0, d1, d2, d3) -> (d1, d0, 0, d2)>
+// CHECK-LABEL: func private @transposed_product
+// CHECK: %[[ZERO:.*]] = linalg.fill {{.*}} -> tensor<4x3x1x9xf32>
+// CHECK: %[[P:.*]] = linalg.generic {indexing_maps = [{{.*}}, #[[OUT]]]
+// CHECK-SAME: outs(%[[ZERO]]
+// CHECK-NOT: linalg.generic
+// CHECK: return %[[P]]
+func.func private @transposed_product(%x: tensor<3x4x7xf32>, %w: tensor<7x9xf32>) -> (tensor<4x3x1x9xf32> {nova.map = array<i64: 1, 0, -1, 2>})
+    attributes {nova.kernel, nova.space = array<i64: 3, 4, 9>} {
+  %m = nova.matmul %x, %w : (tensor<3x4x7xf32>, tensor<7x9xf32>) -> tensor<3x4x9xf32>
+  %t = nova.transpose %m {permutation = array<i64: 1, 0, 2>} : (tensor<3x4x9xf32>) -> tensor<4x3x9xf32>
+  %r = nova.reshape %t : (tensor<4x3x9xf32>) -> tensor<4x3x1x9xf32>
+  return %r : tensor<4x3x1x9xf32>
+}

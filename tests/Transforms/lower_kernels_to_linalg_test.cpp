@@ -303,6 +303,29 @@ TEST(LowerKernelsToLinalg, LinearWithEpilogue) {
   }
 }
 
+TEST(LowerKernelsToLinalg, ProductsAndSumsStoredRearranged) {
+  checkSemantics(kernelText(
+      "(%x: tensor<3x4x7xf32>, %w: tensor<7x9xf32>) -> (tensor<4x3x1x9xf32> {nova.map = array<i64: "
+      "1, 0, -1, 2>})", "3, 4, 9", "2, 3, 9", R"(
+  %m = nova.matmul %x, %w : (tensor<3x4x7xf32>, tensor<7x9xf32>) -> tensor<3x4x9xf32>
+  %t = nova.transpose %m {permutation = array<i64: 1, 0, 2>} : (tensor<3x4x9xf32>) -> tensor<4x3x9xf32>
+  %r = nova.reshape %t : (tensor<4x3x9xf32>) -> tensor<4x3x1x9xf32>
+  return %r : tensor<4x3x1x9xf32>)"));
+  checkSemantics(kernelText(
+      "(%x: tensor<3x4x7xf32>) -> (tensor<4x1x3xf32> {nova.map = array<i64: 1, -1, 0>})", "3, 4",
+      "3, 2", R"(
+  %s = nova.sum %x {dims = array<i64: 2>, keepdims} : (tensor<3x4x7xf32>) -> tensor<3x4x1xf32>
+  %t = nova.transpose %s {permutation = array<i64: 1, 2, 0>} : (tensor<3x4x1xf32>) -> tensor<4x1x3xf32>
+  return %t : tensor<4x1x3xf32>)"));
+  // Repeated, it is stored first and copied.
+  checkSemantics(kernelText(
+      "(%x: tensor<3x4x7xf32>) -> (tensor<3x4x5xf32> {nova.map = array<i64: 0, 1, -1>})", "3, 4",
+      "3, 2", R"(
+  %s = nova.sum %x {dims = array<i64: 2>, keepdims} : (tensor<3x4x7xf32>) -> tensor<3x4x1xf32>
+  %b = nova.broadcast %s : (tensor<3x4x1xf32>) -> tensor<3x4x5xf32>
+  return %b : tensor<3x4x5xf32>)"));
+}
+
 TEST(LowerKernelsToLinalg, LinearOfVectorInBf16) {
   checkSemantics(kernelText(
       "(%x: tensor<7xbf16>, %w: tensor<7x9xbf16>, %b: tensor<9xbf16>) -> (tensor<9xbf16> "
