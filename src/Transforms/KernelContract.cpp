@@ -1,4 +1,5 @@
-//===- KernelContract.cpp - Reading the attributes of kernels --------------===//
+//===- KernelContract.cpp - Reading the attributes of kernels
+//--------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,15 +24,18 @@ int64_t gridSize(func::FuncOp kernel) {
   if (!space || !tile)
     return 1;
   int64_t points = 1;
-  for (auto [extent, size] : llvm::zip_equal(space.asArrayRef(), tile.asArrayRef()))
+  for (auto [extent, size] :
+       llvm::zip_equal(space.asArrayRef(), tile.asArrayRef()))
     points *= (extent + size - 1) / size;
   return points;
 }
 
 SmallVector<int64_t> argumentStrides(func::FuncOp kernel, unsigned index) {
-  if (auto strides = kernel.getArgAttrOfType<DenseI64ArrayAttr>(index, attr::strides))
+  if (auto strides =
+          kernel.getArgAttrOfType<DenseI64ArrayAttr>(index, attr::strides))
     return SmallVector<int64_t>(strides.asArrayRef());
-  return contiguousStrides(cast<RankedTensorType>(kernel.getArgumentTypes()[index]).getShape());
+  return contiguousStrides(
+      cast<RankedTensorType>(kernel.getArgumentTypes()[index]).getShape());
 }
 
 } // namespace nova

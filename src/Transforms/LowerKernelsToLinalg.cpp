@@ -1,4 +1,5 @@
-//===- LowerKernelsToLinalg.cpp - Kernels as linalg on tensors -------------===//
+//===- LowerKernelsToLinalg.cpp - Kernels as linalg on tensors
+//-------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -45,7 +46,8 @@ static SmallVector<int64_t> longDims(ArrayRef<int64_t> shape) {
 static bool changesUnitDimsOnly(ReshapeOp op) {
   auto lengths = [](Value v) {
     ArrayRef<int64_t> shape = cast<RankedTensorType>(v.getType()).getShape();
-    return llvm::map_to_vector(longDims(shape), [&](int64_t d) { return shape[d]; });
+    return llvm::map_to_vector(longDims(shape),
+                               [&](int64_t d) { return shape[d]; });
   };
   return lengths(op.getInput()) == lengths(op.getResult());
 }
@@ -53,7 +55,9 @@ static bool changesUnitDimsOnly(ReshapeOp op) {
 /// Which dimension of the result each dimension of the input of a view runs
 /// along (-1: none, it is read at 0). Nothing if `op` is no view.
 static std::optional<SmallVector<int64_t>> viewedDims(Operation *op) {
-  auto rankOf = [](Value v) { return cast<RankedTensorType>(v.getType()).getRank(); };
+  auto rankOf = [](Value v) {
+    return cast<RankedTensorType>(v.getType()).getRank();
+  };
   if (!isa<TransposeOp, BroadcastOp, ReshapeOp, CopyOp>(op))
     return std::nullopt;
   Value input = op->getOperand(0), result = op->getResult(0);
@@ -126,7 +130,8 @@ Value KernelLowering::filled(RankedTensorType type, TypedAttr value) {
   return linalg::FillOp::create(*this, scalar, empty(type)).getResult(0);
 }
 
-linalg::GenericOp KernelLowering::generic(ArrayRef<Read> ins, ArrayRef<Read> outs,
+linalg::GenericOp KernelLowering::generic(ArrayRef<Read> ins,
+                                          ArrayRef<Read> outs,
                                           Iterators iterators, Body body) {
   Values inputs, inits;
   SmallVector<AffineMap> maps;
@@ -154,7 +159,8 @@ linalg::GenericOp KernelLowering::generic(ArrayRef<Read> ins, ArrayRef<Read> out
         Values operands;
         for (Attribute scalar : scalars) {
           if (scalar) {
-            operands.push_back(arith::ConstantOp::create(b, cast<TypedAttr>(scalar)));
+            operands.push_back(
+                arith::ConstantOp::create(b, cast<TypedAttr>(scalar)));
             continue;
           }
           operands.push_back(args.front());
@@ -164,21 +170,25 @@ linalg::GenericOp KernelLowering::generic(ArrayRef<Read> ins, ArrayRef<Read> out
       });
 }
 
-Value KernelLowering::pointwise(RankedTensorType type, ArrayRef<Read> ins, ScalarBody body) {
-  SmallVector<utils::IteratorType> iterators(type.getRank(), utils::IteratorType::parallel);
+Value KernelLowering::pointwise(RankedTensorType type, ArrayRef<Read> ins,
+                                ScalarBody body) {
+  SmallVector<utils::IteratorType> iterators(type.getRank(),
+                                             utils::IteratorType::parallel);
   Read out{empty(type), getMultiDimIdentityMap(type.getRank())};
-  return generic(ins, out, iterators, [&](ImplicitLocOpBuilder &b, ValueRange in, ValueRange) {
-           return Values{body(b, in)};
-         }).getResult(0);
+  return generic(ins, out, iterators,
+                 [&](ImplicitLocOpBuilder &b, ValueRange in, ValueRange) {
+                   return Values{body(b, in)};
+                 })
+      .getResult(0);
 }
 
 Value KernelLowering::rounded(Value value, Type element) {
   RankedTensorType type = typeOf(value);
   if (type.getElementType() == element)
     return value;
-  return pointwise(type.clone(element), readWhole(value), [&](auto &b, ValueRange in) {
-    return convertFloat(b, in[0], element);
-  });
+  return pointwise(
+      type.clone(element), readWhole(value),
+      [&](auto &b, ValueRange in) { return convertFloat(b, in[0], element); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -190,28 +200,36 @@ Values KernelLowering::lowerPointwise(Operation *op) {
   SmallVector<Read> ins;
   for (Value operand : op->getOperands())
     ins.push_back(readBroadcast(operand, type.getShape()));
-  return {pointwise(type, ins, [&](auto &b, ValueRange in) { return scalarOf(b, op, in); })};
+  return {pointwise(
+      type, ins, [&](auto &b, ValueRange in) { return scalarOf(b, op, in); })};
 }
 
 Values KernelLowering::lower(IotaOp op) {
   RankedTensorType type = typeOf(op.getResult());
-  return {pointwise(type, {}, [&](ImplicitLocOpBuilder &b, ValueRange) -> Value {
-    Type element = type.getElementType(), wide = computeType(element);
-    Value position = arith::IndexCastOp::create(b, b.getI64Type(), linalg::IndexOp::create(b, 0));
-    if (element.isInteger(64) && cast<IntegerAttr>(op.getStart()).getInt() == 0 &&
-        cast<IntegerAttr>(op.getStep()).getInt() == 1)
-      return position;
-    Value start = arith::ConstantOp::create(b, cast<TypedAttr>(op.getStart()));
-    Value step = arith::ConstantOp::create(b, cast<TypedAttr>(op.getStep()));
-    if (isa<FloatType>(element)) {
-      Value i = arith::SIToFPOp::create(b, wide, position);
-      Value ahead = arith::MulFOp::create(b, widen(b, step), i);
-      return convertFloat(b, arith::AddFOp::create(b, widen(b, start), ahead), element);
-    }
-    if (element.getIntOrFloatBitWidth() < 64)
-      position = arith::TruncIOp::create(b, element, position);
-    return arith::AddIOp::create(b, start, arith::MulIOp::create(b, step, position));
-  })};
+  return {
+      pointwise(type, {}, [&](ImplicitLocOpBuilder &b, ValueRange) -> Value {
+        Type element = type.getElementType(), wide = computeType(element);
+        Value position = arith::IndexCastOp::create(
+            b, b.getI64Type(), linalg::IndexOp::create(b, 0));
+        if (element.isInteger(64) &&
+            cast<IntegerAttr>(op.getStart()).getInt() == 0 &&
+            cast<IntegerAttr>(op.getStep()).getInt() == 1)
+          return position;
+        Value start =
+            arith::ConstantOp::create(b, cast<TypedAttr>(op.getStart()));
+        Value step =
+            arith::ConstantOp::create(b, cast<TypedAttr>(op.getStep()));
+        if (isa<FloatType>(element)) {
+          Value i = arith::SIToFPOp::create(b, wide, position);
+          Value ahead = arith::MulFOp::create(b, widen(b, step), i);
+          return convertFloat(
+              b, arith::AddFOp::create(b, widen(b, start), ahead), element);
+        }
+        if (element.getIntOrFloatBitWidth() < 64)
+          position = arith::TruncIOp::create(b, element, position);
+        return arith::AddIOp::create(b, start,
+                                     arith::MulIOp::create(b, step, position));
+      })};
 }
 
 //===----------------------------------------------------------------------===//
@@ -219,7 +237,8 @@ Values KernelLowering::lower(IotaOp op) {
 //===----------------------------------------------------------------------===//
 
 InFlightDiagnostic KernelLowering::refuse(Operation *op) {
-  return op->emitError() << "kernel '" << kernel.getSymName() << "': '" << op->getName() << "' ";
+  return op->emitError() << "kernel '" << kernel.getSymName() << "': '"
+                         << op->getName() << "' ";
 }
 
 LogicalResult KernelLowering::check(Operation *op) {
@@ -230,34 +249,39 @@ LogicalResult KernelLowering::check(Operation *op) {
   if (auto constant = dyn_cast<ConstantOp>(op)) {
     auto elements = dyn_cast<DenseElementsAttr>(constant.getValue());
     if (!elements || (!elements.isSplat() && !elements.empty()))
-      return refuse(op) << "of type " << op->getResult(0).getType()
-                        << " is not a splat; expected it to be an argument of the kernel";
+      return refuse(op)
+             << "of type " << op->getResult(0).getType()
+             << " is not a splat; expected it to be an argument of the kernel";
     return success();
   }
-  if (auto reshape = dyn_cast<ReshapeOp>(op); reshape && !changesUnitDimsOnly(reshape))
-    return refuse(op) << "from " << reshape.getInput().getType() << " to " << reshape.getType()
-                      << ", expected it to add or drop dimensions of size 1 only";
+  if (auto reshape = dyn_cast<ReshapeOp>(op);
+      reshape && !changesUnitDimsOnly(reshape))
+    return refuse(op)
+           << "from " << reshape.getInput().getType() << " to "
+           << reshape.getType()
+           << ", expected it to add or drop dimensions of size 1 only";
   if (op->hasTrait<Pointwise>() ||
-      isa<ReshapeOp, TransposeOp, BroadcastOp, IotaOp, SumOp, MaxOp, MinOp, ArgMaxOp, ArgMinOp,
-          CumsumOp, MatmulOp, LinearOp, AttentionOp, AttentionBackwardQueryOp,
-          AttentionBackwardKeyValueOp, IndexOp, GatherOp, ScatterOp, IndexPutOp, ConcatOp, PadOp>(
-          op))
+      isa<ReshapeOp, TransposeOp, BroadcastOp, IotaOp, SumOp, MaxOp, MinOp,
+          ArgMaxOp, ArgMinOp, CumsumOp, MatmulOp, LinearOp, AttentionOp,
+          AttentionBackwardQueryOp, AttentionBackwardKeyValueOp, IndexOp,
+          GatherOp, ScatterOp, IndexPutOp, ConcatOp, PadOp>(op))
     return success();
   return refuse(op) << "is not expected in a kernel at this stage";
 }
 
 Values KernelLowering::lower(Operation *op) {
   return llvm::TypeSwitch<Operation *, Values>(op)
-      .Case<IotaOp, SumOp, MatmulOp, LinearOp, AttentionOp, AttentionBackwardQueryOp,
-            AttentionBackwardKeyValueOp, IndexOp, GatherOp, PadOp, ConcatOp>(
+      .Case<IotaOp, SumOp, MatmulOp, LinearOp, AttentionOp,
+            AttentionBackwardQueryOp, AttentionBackwardKeyValueOp, IndexOp,
+            GatherOp, PadOp, ConcatOp>(
           [&](auto concrete) { return lower(concrete); })
       .Case<MaxOp, MinOp>([&](auto reduce) {
-        return lowerExtremum(reduce.getInput(), reduce.getDims(), reduce.getKeepdims(),
-                             isa<MaxOp>(reduce));
+        return lowerExtremum(reduce.getInput(), reduce.getDims(),
+                             reduce.getKeepdims(), isa<MaxOp>(reduce));
       })
       .Case<ArgMaxOp, ArgMinOp>([&](auto reduce) {
-        return lowerArgExtremum(reduce.getInput(), reduce.getDim(), reduce.getKeepdims(),
-                                isa<ArgMaxOp>(reduce));
+        return lowerArgExtremum(reduce.getInput(), reduce.getDim(),
+                                reduce.getKeepdims(), isa<ArgMaxOp>(reduce));
       })
       .Default([&](Operation *pointwise) { return lowerPointwise(pointwise); });
 }
@@ -275,7 +299,8 @@ LogicalResult KernelLowering::run() {
   for (Operation &op : llvm::make_early_inc_range(block)) {
     setInsertionPoint(&op);
     setLoc(op.getLoc());
-    bool keeps = isa<CumsumOp, ScatterOp, IndexPutOp>(op) || op.hasTrait<OpTrait::IsTerminator>();
+    bool keeps = isa<CumsumOp, ScatterOp, IndexPutOp>(op) ||
+                 op.hasTrait<OpTrait::IsTerminator>();
     if (keeps) {
       for (OpOperand &operand : op.getOpOperands())
         operand.set(materialise(operand.get()));
@@ -284,13 +309,15 @@ LogicalResult KernelLowering::run() {
     if (!isNova(op) || isa<ConstantOp>(op) || viewedDims(&op))
       continue;
     Values replacements = lower(&op);
-    assert(ValueRange(replacements).getTypes() == op.getResultTypes() && "lowering keeps types");
+    assert(ValueRange(replacements).getTypes() == op.getResultTypes() &&
+           "lowering keeps types");
     op.replaceAllUsesWith(replacements);
     op.erase();
   }
   // The views have become maps, the constants scalars.
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (op.use_empty() && isa<ConstantOp, TransposeOp, BroadcastOp, ReshapeOp, CopyOp>(op))
+    if (op.use_empty() &&
+        isa<ConstantOp, TransposeOp, BroadcastOp, ReshapeOp, CopyOp>(op))
       op.erase();
   return success();
 }
@@ -298,7 +325,8 @@ LogicalResult KernelLowering::run() {
 } // namespace lowering
 
 namespace {
-struct LowerKernelsToLinalg : impl::LowerKernelsToLinalgBase<LowerKernelsToLinalg> {
+struct LowerKernelsToLinalg
+    : impl::LowerKernelsToLinalgBase<LowerKernelsToLinalg> {
   void runOnOperation() override {
     func::FuncOp func = getOperation();
     if (!isKernel(func))

@@ -1,4 +1,5 @@
-//===- LowerKernelsToLinalgAttention.cpp - Attention as rows of scores -----===//
+//===- LowerKernelsToLinalgAttention.cpp - Attention as rows of scores
+//-----===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -28,8 +29,8 @@ namespace nova::lowering {
 
 /// Scores before scale, bias and mask, and how to finish one of them.
 struct KernelLowering::Scores {
-  Scores(KernelLowering &l, Value query, Value key, Value bias, double scale, bool causal,
-         bool transposed);
+  Scores(KernelLowering &l, Value query, Value key, Value bias, double scale,
+         bool causal, bool transposed);
 
   /// [B, H, T, S], or [B, H, S, T] if transposed, in the query's element type.
   RankedTensorType type;
@@ -53,8 +54,9 @@ private:
   bool causal, hasBias;
 };
 
-KernelLowering::Scores::Scores(KernelLowering &l, Value query, Value key, Value bias, double scale,
-                               bool causal, bool transposed)
+KernelLowering::Scores::Scores(KernelLowering &l, Value query, Value key,
+                               Value bias, double scale, bool causal,
+                               bool transposed)
     : scale(scale), causal(causal), hasBias(static_cast<bool>(bias)) {
   if (transposed)
     std::swap(i, j);
@@ -79,46 +81,57 @@ KernelLowering::Scores::Scores(KernelLowering &l, Value query, Value key, Value 
   reads.push_back(l.read(bias, l.mapTo(4, dims)));
 }
 
-Value KernelLowering::Scores::biased(ImplicitLocOpBuilder &b, ValueRange in) const {
-  Value s = arith::MulFOp::create(b, in[0], constant(b, in[0].getType(), scale));
+Value KernelLowering::Scores::biased(ImplicitLocOpBuilder &b,
+                                     ValueRange in) const {
+  Value s =
+      arith::MulFOp::create(b, in[0], constant(b, in[0].getType(), scale));
   return hasBias ? arith::AddFOp::create(b, s, widen(b, in[1])).getResult() : s;
 }
 
-Value KernelLowering::Scores::masked(ImplicitLocOpBuilder &b, Value visible, double hidden) const {
+Value KernelLowering::Scores::masked(ImplicitLocOpBuilder &b, Value visible,
+                                     double hidden) const {
   if (!causal)
     return visible;
-  Value query = linalg::IndexOp::create(b, i), key = linalg::IndexOp::create(b, j);
+  Value query = linalg::IndexOp::create(b, i),
+        key = linalg::IndexOp::create(b, j);
   Value hides = arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, key, query);
-  return arith::SelectOp::create(b, hides, constant(b, visible.getType(), hidden), visible);
+  return arith::SelectOp::create(
+      b, hides, constant(b, visible.getType(), hidden), visible);
 }
 
 Value KernelLowering::Scores::gradient(ImplicitLocOpBuilder &b, Value weight,
                                        Value centred) const {
   Value product = arith::MulFOp::create(b, weight, centred);
-  return arith::MulFOp::create(b, product, constant(b, product.getType(), scale));
+  return arith::MulFOp::create(b, product,
+                               constant(b, product.getType(), scale));
 }
 
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Values KernelLowering::lower(AttentionOp op) {
-  Scores scores(*this, op.getQuery(), op.getKey(), op.getBias(), op.getScale().convertToDouble(),
-                op.getCausal(), /*transposed=*/false);
+  Scores scores(*this, op.getQuery(), op.getKey(), op.getBias(),
+                op.getScale().convertToDouble(), op.getCausal(),
+                /*transposed=*/false);
   Type wide = computeType(scores.type.getElementType());
   RankedTensorType wideScores = scores.type.clone(wide);
-  Value finished = pointwise(wideScores, scores.reads, [&](auto &b, ValueRange in) {
-    return scores.masked(b, scores.biased(b, in), -kInfinity);
-  });
+  Value finished =
+      pointwise(wideScores, scores.reads, [&](auto &b, ValueRange in) {
+        return scores.masked(b, scores.biased(b, in), -kInfinity);
+      });
   TypedAttr lowest = getFloatAttr(wide, -kInfinity);
-  Value largest = reduce(finished, {3}, /*keep=*/false, lowest, [](auto &b, Value acc, Value x) {
-    return arith::MaximumFOp::create(b, acc, x).getResult();
-  });
+  Value largest = reduce(
+      finished, {3}, /*keep=*/false, lowest, [](auto &b, Value acc, Value x) {
+        return arith::MaximumFOp::create(b, acc, x).getResult();
+      });
   AffineMap ofRow = mapTo(4, {0, 1, 2});
   Read exponentReads[] = {readWhole(finished), {largest, ofRow}};
-  Value weights =
-      pointwise(wideScores, exponentReads, [&](ImplicitLocOpBuilder &b, ValueRange in) -> Value {
-        Value sawNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, in[1],
-                                              constant(b, wide, -kInfinity));
-        Value offset = arith::SelectOp::create(b, sawNone, constant(b, wide, 0), in[1]);
+  Value weights = pointwise(
+      wideScores, exponentReads,
+      [&](ImplicitLocOpBuilder &b, ValueRange in) -> Value {
+        Value sawNone = arith::CmpFOp::create(
+            b, arith::CmpFPredicate::OEQ, in[1], constant(b, wide, -kInfinity));
+        Value offset =
+            arith::SelectOp::create(b, sawNone, constant(b, wide, 0), in[1]);
         return math::ExpOp::create(b, arith::SubFOp::create(b, in[0], offset));
       });
   Value total = reduce(weights, {3}, /*keep=*/false, getZeroAttr(wide),
@@ -126,39 +139,47 @@ Values KernelLowering::lower(AttentionOp op) {
                          return arith::AddFOp::create(b, acc, x).getResult();
                        });
   RankedTensorType outType = typeOf(op.getResult());
-  Value product = contract(outType, weights, {0, 1, 2, 4}, op.getValue(), {0, 1, 4, 3});
+  Value product =
+      contract(outType, weights, {0, 1, 2, 4}, op.getValue(), {0, 1, 4, 3});
 
   auto unlessNone = [&](ImplicitLocOpBuilder &b, Value total, Value value) {
     Value zero = constant(b, wide, 0);
-    Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, total, zero);
+    Value none =
+        arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, total, zero);
     Value result = arith::SelectOp::create(b, none, zero, value);
     return convertFloat(b, result, outType.getElementType());
   };
   Read outReads[] = {readWhole(product), {total, ofRow}};
-  Value out = pointwise(outType, outReads, [&](ImplicitLocOpBuilder &b, ValueRange in) {
-    return unlessNone(b, in[1], arith::DivFOp::create(b, in[0], in[1]));
-  });
+  Value out =
+      pointwise(outType, outReads, [&](ImplicitLocOpBuilder &b, ValueRange in) {
+        return unlessNone(b, in[1], arith::DivFOp::create(b, in[0], in[1]));
+      });
   Read lseReads[] = {readWhole(largest), readWhole(total)};
-  Value lse = pointwise(typeOf(op.getLse()), lseReads, [&](ImplicitLocOpBuilder &b, ValueRange in) {
-    Value log = math::LogOp::create(b, in[1]);
-    return unlessNone(b, in[1], arith::AddFOp::create(b, in[0], log));
-  });
+  Value lse = pointwise(typeOf(op.getLse()), lseReads,
+                        [&](ImplicitLocOpBuilder &b, ValueRange in) {
+                          Value log = math::LogOp::create(b, in[1]);
+                          return unlessNone(
+                              b, in[1], arith::AddFOp::create(b, in[0], log));
+                        });
   return {out, lse};
 }
 
 Values KernelLowering::lower(AttentionBackwardQueryOp op) {
-  Scores scores(*this, op.getQuery(), op.getKey(), op.getBias(), op.getScale().convertToDouble(),
-                op.getCausal(), /*transposed=*/false);
+  Scores scores(*this, op.getQuery(), op.getKey(), op.getBias(),
+                op.getScale().convertToDouble(), op.getCausal(),
+                /*transposed=*/false);
   Type element = scores.type.getElementType(), wide = computeType(element);
   RankedTensorType wideScores = scores.type.clone(wide);
-  Value gradWeights =
-      contract(scores.type, op.getGrad(), {0, 1, 2, 4}, op.getValue(), {0, 1, 3, 4});
+  Value gradWeights = contract(scores.type, op.getGrad(), {0, 1, 2, 4},
+                               op.getValue(), {0, 1, 3, 4});
 
   RankedTensorType outType = typeOf(op.getOut());
   Read productReads[] = {readWhole(op.getGrad()), readWhole(op.getOut())};
-  Value products = pointwise(outType.clone(wide), productReads, [](auto &b, ValueRange in) {
-    return arith::MulFOp::create(b, widen(b, in[0]), widen(b, in[1])).getResult();
-  });
+  Value products =
+      pointwise(outType.clone(wide), productReads, [](auto &b, ValueRange in) {
+        return arith::MulFOp::create(b, widen(b, in[0]), widen(b, in[1]))
+            .getResult();
+      });
   Value delta = reduce(products, {3}, /*keep=*/false, getZeroAttr(wide),
                        [](auto &b, Value acc, Value x) {
                          return arith::AddFOp::create(b, acc, x).getResult();
@@ -166,43 +187,52 @@ Values KernelLowering::lower(AttentionBackwardQueryOp op) {
 
   AffineMap ofRow = mapTo(4, {0, 1, 2});
   SmallVector<Read> reads = scores.reads;
-  reads.append({read(op.getLse(), ofRow), readWhole(gradWeights), {delta, ofRow}});
-  Value gradScores =
-      pointwise(wideScores, reads, [&](ImplicitLocOpBuilder &b, ValueRange in) -> Value {
+  reads.append(
+      {read(op.getLse(), ofRow), readWhole(gradWeights), {delta, ofRow}});
+  Value gradScores = pointwise(
+      wideScores, reads, [&](ImplicitLocOpBuilder &b, ValueRange in) -> Value {
         ValueRange rest = in.take_back(3);
-        Value exponent = arith::SubFOp::create(b, scores.biased(b, in), widen(b, rest[0]));
+        Value exponent =
+            arith::SubFOp::create(b, scores.biased(b, in), widen(b, rest[0]));
         Value weight = scores.masked(b, math::ExpOp::create(b, exponent), 0);
-        return scores.gradient(b, weight, arith::SubFOp::create(b, rest[1], rest[2]));
+        return scores.gradient(b, weight,
+                               arith::SubFOp::create(b, rest[1], rest[2]));
       });
   RankedTensorType queryType = typeOf(op.getDQuery());
-  Value product = contract(queryType, gradScores, {0, 1, 2, 4}, op.getKey(), {0, 1, 4, 3});
+  Value product =
+      contract(queryType, gradScores, {0, 1, 2, 4}, op.getKey(), {0, 1, 4, 3});
   return {rounded(product, element), rounded(delta, element)};
 }
 
 Values KernelLowering::lower(AttentionBackwardKeyValueOp op) {
-  Scores scores(*this, op.getQuery(), op.getKey(), op.getBias(), op.getScale().convertToDouble(),
-                op.getCausal(), /*transposed=*/true);
+  Scores scores(*this, op.getQuery(), op.getKey(), op.getBias(),
+                op.getScale().convertToDouble(), op.getCausal(),
+                /*transposed=*/true);
   Type element = scores.type.getElementType(), wide = computeType(element);
   RankedTensorType wideScores = scores.type.clone(wide);
   AffineMap ofQuery = mapTo(4, {0, 1, 3});
   SmallVector<Read> weightReads = scores.reads;
   weightReads.push_back(read(op.getLse(), ofQuery));
   Value weights =
-      pointwise(wideScores, weightReads, [&](ImplicitLocOpBuilder &b, ValueRange in) -> Value {
-        Value exponent = arith::SubFOp::create(b, scores.biased(b, in), widen(b, in.back()));
-        return scores.masked(b, math::ExpOp::create(b, exponent), 0);
+      pointwise(wideScores, weightReads,
+                [&](ImplicitLocOpBuilder &b, ValueRange in) -> Value {
+                  Value exponent = arith::SubFOp::create(
+                      b, scores.biased(b, in), widen(b, in.back()));
+                  return scores.masked(b, math::ExpOp::create(b, exponent), 0);
+                });
+  Value gradWeights = contract(scores.type, op.getValue(), {0, 1, 2, 4},
+                               op.getGrad(), {0, 1, 3, 4});
+  Read gradReads[] = {readWhole(weights), readWhole(gradWeights),
+                      read(op.getDelta(), ofQuery)};
+  Value gradScores = pointwise(
+      wideScores, gradReads, [&](ImplicitLocOpBuilder &b, ValueRange in) {
+        return scores.gradient(
+            b, in[0], arith::SubFOp::create(b, in[1], widen(b, in[2])));
       });
-  Value gradWeights =
-      contract(scores.type, op.getValue(), {0, 1, 2, 4}, op.getGrad(), {0, 1, 3, 4});
-  Read gradReads[] = {readWhole(weights), readWhole(gradWeights), read(op.getDelta(), ofQuery)};
-  Value gradScores =
-      pointwise(wideScores, gradReads, [&](ImplicitLocOpBuilder &b, ValueRange in) {
-        return scores.gradient(b, in[0], arith::SubFOp::create(b, in[1], widen(b, in[2])));
-      });
-  Value dValue = contract(typeOf(op.getDValue()), weights, {0, 1, 2, 4}, op.getGrad(),
-                          {0, 1, 4, 3});
-  Value dKey =
-      contract(typeOf(op.getDKey()), gradScores, {0, 1, 2, 4}, op.getQuery(), {0, 1, 4, 3});
+  Value dValue = contract(typeOf(op.getDValue()), weights, {0, 1, 2, 4},
+                          op.getGrad(), {0, 1, 4, 3});
+  Value dKey = contract(typeOf(op.getDKey()), gradScores, {0, 1, 2, 4},
+                        op.getQuery(), {0, 1, 4, 3});
   return {rounded(dKey, element), rounded(dValue, element)};
 }
 

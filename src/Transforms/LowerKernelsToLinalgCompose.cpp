@@ -1,4 +1,5 @@
-//===- LowerKernelsToLinalgCompose.cpp - The rewrites of fusion ------------===//
+//===- LowerKernelsToLinalgCompose.cpp - The rewrites of fusion
+//------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,7 +21,9 @@ namespace {
 /// A generic in the making.
 class Draft {
 public:
-  Draft(Location loc, unsigned loops) : loc(loc), loops(loops) { region.emplaceBlock(); }
+  Draft(Location loc, unsigned loops) : loc(loc), loops(loops) {
+    region.emplaceBlock();
+  }
 
   /// The element that `read` reads.
   Value element(const Read &read);
@@ -66,10 +69,12 @@ Value Draft::element(const Read &read) {
 
 Value Draft::result(const Read &init) {
   outs.push_back(init);
-  return body().addArgument(cast<RankedTensorType>(init.value.getType()).getElementType(), loc);
+  return body().addArgument(
+      cast<RankedTensorType>(init.value.getType()).getElementType(), loc);
 }
 
-Values Draft::inlineBody(linalg::GenericOp op, AffineMap map, ValueRange elements) {
+Values Draft::inlineBody(linalg::GenericOp op, AffineMap map,
+                         ValueRange elements) {
   OpBuilder b = atEnd();
   IRMapping mapping;
   mapping.map(op.getBody()->getArguments(), elements);
@@ -81,15 +86,18 @@ Values Draft::inlineBody(linalg::GenericOp op, AffineMap map, ValueRange element
     }
     auto dim = dyn_cast<AffineDimExpr>(map.getResult(index.getDim()));
     Value position =
-        dim ? linalg::IndexOp::create(b, index.getLoc(), dim.getPosition()).getResult()
+        dim ? linalg::IndexOp::create(b, index.getLoc(), dim.getPosition())
+                  .getResult()
             : arith::ConstantIndexOp::create(
                   b, index.getLoc(),
-                  cast<AffineConstantExpr>(map.getResult(index.getDim())).getValue())
+                  cast<AffineConstantExpr>(map.getResult(index.getDim()))
+                      .getValue())
                   .getResult();
     mapping.map(index.getResult(), position);
   }
-  return llvm::map_to_vector(op.getBody()->getTerminator()->getOperands(),
-                             [&](Value v) { return mapping.lookupOrDefault(v); });
+  return llvm::map_to_vector(
+      op.getBody()->getTerminator()->getOperands(),
+      [&](Value v) { return mapping.lookupOrDefault(v); });
 }
 
 bool Draft::coversLoops(std::optional<unsigned> without) const {
@@ -97,7 +105,8 @@ bool Draft::coversLoops(std::optional<unsigned> without) const {
     for (auto [i, in] : llvm::enumerate(ins))
       if (i != without && in.map.isFunctionOfDim(d))
         return true;
-    return llvm::any_of(outs, [&](const Read &out) { return out.map.isFunctionOfDim(d); });
+    return llvm::any_of(
+        outs, [&](const Read &out) { return out.map.isFunctionOfDim(d); });
   };
   return llvm::all_of(llvm::seq(loops), told);
 }
@@ -131,8 +140,8 @@ linalg::GenericOp Draft::finish(OpBuilder &b, ValueRange yielded,
     inits.push_back(out.value);
     maps.push_back(out.map);
   }
-  auto op = linalg::GenericOp::create(b, loc, ValueRange(inits).getTypes(), inputs, inits, maps,
-                                      iterators);
+  auto op = linalg::GenericOp::create(b, loc, ValueRange(inits).getTypes(),
+                                      inputs, inits, maps, iterators);
   op.getRegion().takeBody(region);
   return op;
 }
@@ -154,7 +163,8 @@ Values ownElements(Draft &draft, linalg::GenericOp op) {
 
 } // namespace
 
-linalg::GenericOp compose(OpBuilder &b, linalg::GenericOp consumer, linalg::GenericOp producer) {
+linalg::GenericOp compose(OpBuilder &b, linalg::GenericOp consumer,
+                          linalg::GenericOp producer) {
   Draft draft(consumer.getLoc(), consumer.getNumLoops());
   // One copy of the producer's body for each map through which it is read.
   llvm::SmallMapVector<AffineMap, Values, 2> computed;
@@ -174,27 +184,35 @@ linalg::GenericOp compose(OpBuilder &b, linalg::GenericOp consumer, linalg::Gene
       inner.resize(producer.getBody()->getNumArguments());
       it->second = draft.inlineBody(producer, map, inner);
     }
-    elements.push_back(it->second[cast<OpResult>(operand->get()).getResultNumber()]);
+    elements.push_back(
+        it->second[cast<OpResult>(operand->get()).getResultNumber()]);
   }
   for (OpOperand &operand : consumer.getDpsInitsMutable())
-    elements.push_back(draft.result(Draft::shifted(operand, identity(consumer))));
+    elements.push_back(
+        draft.result(Draft::shifted(operand, identity(consumer))));
   Values yielded = draft.inlineBody(consumer, identity(consumer), elements);
   return draft.finish(b, yielded, consumer.getIteratorTypesArray());
 }
 
-linalg::GenericOp merge(OpBuilder &b, linalg::GenericOp first, linalg::GenericOp second) {
-  Draft draft(b.getFusedLoc({first.getLoc(), second.getLoc()}), first.getNumLoops());
-  Values yielded = draft.inlineBody(first, identity(first), ownElements(draft, first));
+linalg::GenericOp merge(OpBuilder &b, linalg::GenericOp first,
+                        linalg::GenericOp second) {
+  Draft draft(b.getFusedLoc({first.getLoc(), second.getLoc()}),
+              first.getNumLoops());
+  Values yielded =
+      draft.inlineBody(first, identity(first), ownElements(draft, first));
   Values elements;
   for (OpOperand *operand : second.getDpsInputOperands()) {
     if (operand->get().getDefiningOp() == first)
-      elements.push_back(yielded[cast<OpResult>(operand->get()).getResultNumber()]);
+      elements.push_back(
+          yielded[cast<OpResult>(operand->get()).getResultNumber()]);
     else
-      elements.push_back(draft.element(Draft::shifted(*operand, identity(second))));
+      elements.push_back(
+          draft.element(Draft::shifted(*operand, identity(second))));
   }
   for (OpOperand &operand : second.getDpsInitsMutable())
     elements.push_back(draft.result(Draft::shifted(operand, identity(second))));
-  llvm::append_range(yielded, draft.inlineBody(second, identity(second), elements));
+  llvm::append_range(yielded,
+                     draft.inlineBody(second, identity(second), elements));
   return draft.finish(b, yielded, first.getIteratorTypesArray());
 }
 
@@ -205,12 +223,14 @@ linalg::GenericOp withoutDeadResults(OpBuilder &b, linalg::GenericOp op) {
   Values elements;
   for (OpOperand *operand : op.getDpsInputOperands())
     elements.push_back(draft.element(Draft::shifted(*operand, identity(op))));
-  for (auto [operand, result] : llvm::zip_equal(op.getDpsInitsMutable(), op.getResults())) {
+  for (auto [operand, result] :
+       llvm::zip_equal(op.getDpsInitsMutable(), op.getResults())) {
     bool reads = !op.getMatchingBlockArgument(&operand).use_empty();
     if (result.use_empty() && reads)
       return {};
     elements.push_back(result.use_empty() ? Value()
-                                          : draft.result(Draft::shifted(operand, identity(op))));
+                                          : draft.result(Draft::shifted(
+                                                operand, identity(op))));
   }
   Values all = draft.inlineBody(op, identity(op), elements), yielded;
   for (auto [value, result] : llvm::zip_equal(all, op.getResults()))
@@ -221,21 +241,25 @@ linalg::GenericOp withoutDeadResults(OpBuilder &b, linalg::GenericOp op) {
 
 bool isCopy(linalg::GenericOp op) {
   return op.getNumResults() == 1 && op.getNumDpsInputs() == 1 &&
-         op.getBody()->getTerminator()->getOperand(0) == op.getBody()->getArgument(0);
+         op.getBody()->getTerminator()->getOperand(0) ==
+             op.getBody()->getArgument(0);
 }
 
-linalg::GenericOp rearrange(OpBuilder &b, linalg::GenericOp producer, linalg::GenericOp copy) {
+linalg::GenericOp rearrange(OpBuilder &b, linalg::GenericOp producer,
+                            linalg::GenericOp copy) {
   if (producer.getNumResults() != 1)
     return {};
   auto fill = producer.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
   if (!fill)
     return {};
-  AffineMap written = producer.getMatchingIndexingMap(producer.getDpsInitOperand(0));
+  AffineMap written =
+      producer.getMatchingIndexingMap(producer.getDpsInitOperand(0));
   AffineMap read = copy.getMatchingIndexingMap(copy.getDpsInputOperand(0));
   auto type = cast<RankedTensorType>(copy.getResult(0).getType());
   SmallVector<AffineExpr> results(type.getRank(), b.getAffineConstantExpr(0));
   llvm::SmallBitVector known(type.getRank());
-  ArrayRef<int64_t> shape = cast<RankedTensorType>(producer.getResult(0).getType()).getShape();
+  ArrayRef<int64_t> shape =
+      cast<RankedTensorType>(producer.getResult(0).getType()).getShape();
   for (auto [expr, source, size] :
        llvm::zip_equal(read.getResults(), written.getResults(), shape)) {
     auto dim = dyn_cast<AffineDimExpr>(expr);
@@ -250,12 +274,15 @@ linalg::GenericOp rearrange(OpBuilder &b, linalg::GenericOp producer, linalg::Ge
     if (!known.test(d) && type.getDimSize(d) != 1)
       return {};
   Location loc = producer.getLoc();
-  Value start = tensor::EmptyOp::create(b, loc, type.getShape(), type.getElementType());
+  Value start =
+      tensor::EmptyOp::create(b, loc, type.getShape(), type.getElementType());
   start = linalg::FillOp::create(b, loc, fill.getInputs(), start).getResult(0);
   SmallVector<AffineMap> maps = producer.getIndexingMapsArray();
-  maps.back() = AffineMap::get(written.getNumDims(), 0, results, b.getContext());
-  auto op = linalg::GenericOp::create(b, loc, type, producer.getDpsInputs(), start, maps,
-                                      producer.getIteratorTypesArray());
+  maps.back() =
+      AffineMap::get(written.getNumDims(), 0, results, b.getContext());
+  auto op =
+      linalg::GenericOp::create(b, loc, type, producer.getDpsInputs(), start,
+                                maps, producer.getIteratorTypesArray());
   IRMapping mapping;
   producer.getRegion().cloneInto(&op.getRegion(), mapping);
   return op;

@@ -1,4 +1,5 @@
-//===- LowerKernelsToLinalgFusion.cpp - Composing elementwise generics -----===//
+//===- LowerKernelsToLinalgFusion.cpp - Composing elementwise generics
+//-----===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -46,7 +47,8 @@ static constexpr int64_t kDear = 100;
 
 static int64_t costOf(Operation *op) {
   if (op->hasTrait<OpTrait::ConstantLike>() ||
-      isa<linalg::IndexOp, arith::ExtFOp, arith::TruncFOp, arith::IndexCastOp>(op))
+      isa<linalg::IndexOp, arith::ExtFOp, arith::TruncFOp, arith::IndexCastOp>(
+          op))
     return 0;
   if (isa<math::AbsFOp, math::FloorOp, math::TruncOp, math::AbsIOp>(op))
     return 1;
@@ -81,7 +83,8 @@ static int64_t iterations(linalg::GenericOp op) {
 static bool sharesRead(linalg::GenericOp a, linalg::GenericOp b) {
   for (OpOperand *x : a.getDpsInputOperands())
     for (OpOperand *y : b.getDpsInputOperands())
-      if (x->get() == y->get() && a.getMatchingIndexingMap(x) == b.getMatchingIndexingMap(y))
+      if (x->get() == y->get() &&
+          a.getMatchingIndexingMap(x) == b.getMatchingIndexingMap(y))
         return true;
   return false;
 }
@@ -97,7 +100,9 @@ public:
   void run();
 
 private:
-  bool isContraction(linalg::GenericOp op) const { return contractions.contains(op); }
+  bool isContraction(linalg::GenericOp op) const {
+    return contractions.contains(op);
+  }
   /// All parallel, over the shape of its results, from nothing.
   bool isElementwise(Operation *op) const;
   bool isReduction(Operation *op) const;
@@ -105,7 +110,8 @@ private:
   llvm::SetVector<Operation *> readers(Operation *op) const;
   /// Is there a way from `from` to `to` with something between them?
   bool pathBetween(Operation *from, Operation *to) const;
-  bool readsInPlace(linalg::GenericOp consumer, linalg::GenericOp producer) const;
+  bool readsInPlace(linalg::GenericOp consumer,
+                    linalg::GenericOp producer) const;
   /// Could every reader of `value` compute it, so that nobody stores it?
   bool everyReaderCanCompose(OpResult value) const;
 
@@ -137,7 +143,8 @@ bool Fuser::isElementwise(Operation *op) const {
 
 bool Fuser::isReduction(Operation *op) const {
   auto generic = dyn_cast_or_null<linalg::GenericOp>(op);
-  return generic && generic.getNumReductionLoops() != 0 && !isContraction(generic);
+  return generic && generic.getNumReductionLoops() != 0 &&
+         !isContraction(generic);
 }
 
 llvm::SetVector<Operation *> Fuser::readers(Operation *op) const {
@@ -163,7 +170,8 @@ bool Fuser::pathBetween(Operation *from, Operation *to) const {
   return false;
 }
 
-bool Fuser::readsInPlace(linalg::GenericOp consumer, linalg::GenericOp producer) const {
+bool Fuser::readsInPlace(linalg::GenericOp consumer,
+                         linalg::GenericOp producer) const {
   return llvm::all_of(consumer->getOpOperands(), [&](OpOperand &operand) {
     return operand.get().getDefiningOp() != producer ||
            consumer.getMatchingIndexingMap(&operand).isIdentity();
@@ -177,7 +185,8 @@ bool Fuser::everyReaderCanCompose(OpResult value) const {
     if (!isElementwise(reader) && !isReduction(reader))
       return false;
     auto generic = cast<linalg::GenericOp>(reader);
-    return generic.isDpsInput(&use) && iterations(generic) == iterations(producer);
+    return generic.isDpsInput(&use) &&
+           iterations(generic) == iterations(producer);
   });
 }
 
@@ -196,9 +205,11 @@ bool Fuser::composeInto(linalg::GenericOp consumer, bool repeatCheap) {
     int64_t cost = costOf(producer, value.getResultNumber());
     bool sameCount = iterations(producer) == iterations(consumer);
     // A conversion, or a function of the position alone, is as good as a read.
-    bool isFree = cost == 0 || (producer.getNumDpsInputs() == 0 && cost <= kCheap);
+    bool isFree =
+        cost == 0 || (producer.getNumDpsInputs() == 0 && cost <= kCheap);
     bool onlyReader = readers(producer).size() == 1;
-    bool composes = repeatCheap ? sameCount && cost <= kCheap && everyReaderCanCompose(value)
+    bool composes = repeatCheap ? sameCount && cost <= kCheap &&
+                                      everyReaderCanCompose(value)
                                 : isFree || (sameCount && onlyReader);
     rewriter.setInsertionPoint(consumer);
     if (composes) {
@@ -207,7 +218,8 @@ bool Fuser::composeInto(linalg::GenericOp consumer, bool repeatCheap) {
         return true;
       }
     }
-    if (!repeatCheap && isElementwise(consumer) && readsInPlace(consumer, producer) &&
+    if (!repeatCheap && isElementwise(consumer) &&
+        readsInPlace(consumer, producer) &&
         producer.getStaticLoopRanges() == consumer.getStaticLoopRanges() &&
         !pathBetween(producer, consumer)) {
       auto merged = merge(rewriter, producer, consumer);
@@ -229,7 +241,8 @@ template <typename Fn> bool Fuser::anyGeneric(Fn fn) {
 }
 
 bool Fuser::composeOnce(bool repeatCheap) {
-  return anyGeneric([&](linalg::GenericOp op) { return composeInto(op, repeatCheap); });
+  return anyGeneric(
+      [&](linalg::GenericOp op) { return composeInto(op, repeatCheap); });
 }
 
 bool Fuser::runAlike(linalg::GenericOp a, linalg::GenericOp b) const {
@@ -265,7 +278,8 @@ bool Fuser::rearrangeResult() {
   return anyGeneric([&](linalg::GenericOp copy) {
     if (!isElementwise(copy) || !isCopy(copy))
       return false;
-    auto producer = copy.getDpsInputOperand(0)->get().getDefiningOp<linalg::GenericOp>();
+    auto producer =
+        copy.getDpsInputOperand(0)->get().getDefiningOp<linalg::GenericOp>();
     if (!producer || !producer->hasOneUse() || isElementwise(producer))
       return false;
     rewriter.setInsertionPoint(producer);
@@ -305,7 +319,8 @@ void Fuser::eraseDead() {
 
 void Fuser::run() {
   auto step = [&] {
-    return composeOnce(false) || rearrangeResult() || mergeSiblings() || composeOnce(true);
+    return composeOnce(false) || rearrangeResult() || mergeSiblings() ||
+           composeOnce(true);
   };
   do
     eraseDead();

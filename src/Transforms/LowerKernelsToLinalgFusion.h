@@ -1,4 +1,5 @@
-//===- LowerKernelsToLinalgFusion.h - The rewrites of fusion ---------------===//
+//===- LowerKernelsToLinalgFusion.h - The rewrites of fusion
+//---------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,7 +20,8 @@ namespace nova::lowering {
 
 /// `consumer`, computing itself all that it reads of `producer` (elementwise).
 /// Null if nothing would be left to tell how far a reduction runs.
-mlir::linalg::GenericOp compose(mlir::OpBuilder &b, mlir::linalg::GenericOp consumer,
+mlir::linalg::GenericOp compose(mlir::OpBuilder &b,
+                                mlir::linalg::GenericOp consumer,
                                 mlir::linalg::GenericOp producer);
 
 /// One generic with the results of `first`, then those of `second`. Iterators
@@ -28,14 +30,16 @@ mlir::linalg::GenericOp merge(mlir::OpBuilder &b, mlir::linalg::GenericOp first,
                               mlir::linalg::GenericOp second);
 
 /// `op` with only the results that have uses; null if all have.
-mlir::linalg::GenericOp withoutDeadResults(mlir::OpBuilder &b, mlir::linalg::GenericOp op);
+mlir::linalg::GenericOp withoutDeadResults(mlir::OpBuilder &b,
+                                           mlir::linalg::GenericOp op);
 
 /// Does `op` store one value as it is read?
 bool isCopy(mlir::linalg::GenericOp op);
 
 /// `producer` (one result), writing what `copy` (its reader) stores. Null if
 /// the copy repeats elements, or where the result starts is no fill.
-mlir::linalg::GenericOp rearrange(mlir::OpBuilder &b, mlir::linalg::GenericOp producer,
+mlir::linalg::GenericOp rearrange(mlir::OpBuilder &b,
+                                  mlir::linalg::GenericOp producer,
                                   mlir::linalg::GenericOp copy);
 
 } // namespace nova::lowering

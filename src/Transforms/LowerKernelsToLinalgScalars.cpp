@@ -1,4 +1,5 @@
-//===- LowerKernelsToLinalgScalars.cpp - Elementwise operations on scalars -===//
+//===- LowerKernelsToLinalgScalars.cpp - Elementwise operations on scalars
+//-===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -31,15 +32,16 @@ Type computeType(Type element) {
 }
 
 Value convertFloat(ImplicitLocOpBuilder &b, Value value, Type type) {
-  unsigned from = value.getType().getIntOrFloatBitWidth(), to = type.getIntOrFloatBitWidth();
+  unsigned from = value.getType().getIntOrFloatBitWidth(),
+           to = type.getIntOrFloatBitWidth();
   if (value.getType() == type)
     return value;
   FloatAttr known;
   if (from < to && matchPattern(value, m_Constant(&known))) {
     APFloat exact = known.getValue();
     bool losesInfo = false;
-    exact.convert(cast<FloatType>(type).getFloatSemantics(), APFloat::rmNearestTiesToEven,
-                  &losesInfo);
+    exact.convert(cast<FloatType>(type).getFloatSemantics(),
+                  APFloat::rmNearestTiesToEven, &losesInfo);
     return arith::ConstantOp::create(b, b.getFloatAttr(type, exact));
   }
   // bf16 and f16 meet in f32; f64 reaches them that way, as in PyTorch (and no
@@ -61,7 +63,8 @@ Value constant(ImplicitLocOpBuilder &b, Type type, double value) {
     return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
   if (type.isInteger(1))
     return arith::ConstantOp::create(b, b.getBoolAttr(value != 0));
-  return arith::ConstantOp::create(b, b.getIntegerAttr(type, static_cast<int64_t>(value)));
+  return arith::ConstantOp::create(
+      b, b.getIntegerAttr(type, static_cast<int64_t>(value)));
 }
 
 Value isNaN(ImplicitLocOpBuilder &b, Value value) {
@@ -77,10 +80,18 @@ struct Num {
 
   Num of(double value) const { return {b, constant(*b, v.getType(), value)}; }
 };
-Num operator+(Num x, Num y) { return {x.b, arith::AddFOp::create(*x.b, x.v, y.v)}; }
-Num operator-(Num x, Num y) { return {x.b, arith::SubFOp::create(*x.b, x.v, y.v)}; }
-Num operator*(Num x, Num y) { return {x.b, arith::MulFOp::create(*x.b, x.v, y.v)}; }
-Num operator/(Num x, Num y) { return {x.b, arith::DivFOp::create(*x.b, x.v, y.v)}; }
+Num operator+(Num x, Num y) {
+  return {x.b, arith::AddFOp::create(*x.b, x.v, y.v)};
+}
+Num operator-(Num x, Num y) {
+  return {x.b, arith::SubFOp::create(*x.b, x.v, y.v)};
+}
+Num operator*(Num x, Num y) {
+  return {x.b, arith::MulFOp::create(*x.b, x.v, y.v)};
+}
+Num operator/(Num x, Num y) {
+  return {x.b, arith::DivFOp::create(*x.b, x.v, y.v)};
+}
 Num operator+(double x, Num y) { return y.of(x) + y; }
 Num operator-(double x, Num y) { return y.of(x) - y; }
 Num operator*(double x, Num y) { return y.of(x) * y; }
@@ -100,7 +111,8 @@ constexpr double kGeluCubic = 0.044715;
 Num gelu(Num x, GeluForm form) {
   if (form == GeluForm::erf)
     return x * x.of(0.5) * (1 + erf(x * x.of(kSqrtHalf)));
-  Num inner = (std::numbers::sqrt2 * kTwoOverSqrtPi * 0.5) * (x + kGeluCubic * (x * x * x));
+  Num inner = (std::numbers::sqrt2 * kTwoOverSqrtPi * 0.5) *
+              (x + kGeluCubic * (x * x * x));
   return 0.5 * x * (1 + tanh(inner));
 }
 
@@ -171,12 +183,14 @@ Value castScalar(ImplicitLocOpBuilder &b, Value x, Type to) {
   if (isa<FloatType>(to)) {
     // Narrow floats by way of f32: one instruction each on every target.
     Type wide = computeType(to);
-    Value value = from.isInteger(1) ? arith::UIToFPOp::create(b, wide, x).getResult()
-                                    : arith::SIToFPOp::create(b, wide, x).getResult();
+    Value value = from.isInteger(1)
+                      ? arith::UIToFPOp::create(b, wide, x).getResult()
+                      : arith::SIToFPOp::create(b, wide, x).getResult();
     return convertFloat(b, value, to);
   }
   if (to.isInteger(1))
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, x, constant(b, from, 0));
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, x,
+                                 constant(b, from, 0));
   if (from.isInteger(1))
     return arith::ExtUIOp::create(b, to, x);
   if (from.getIntOrFloatBitWidth() < to.getIntOrFloatBitWidth())
@@ -189,11 +203,13 @@ Value castScalar(ImplicitLocOpBuilder &b, Value x, Type to) {
 //===----------------------------------------------------------------------===//
 
 Value equals(ImplicitLocOpBuilder &b, Value x, int64_t value) {
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, x,
-                               constant(b, x.getType(), static_cast<double>(value)));
+  return arith::CmpIOp::create(
+      b, arith::CmpIPredicate::eq, x,
+      constant(b, x.getType(), static_cast<double>(value)));
 }
 Value isNegative(ImplicitLocOpBuilder &b, Value x) {
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, constant(b, x.getType(), 0));
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x,
+                               constant(b, x.getType(), 0));
 }
 
 /// lhs / rhs towards zero. Dividing by 0 or -1 can trap, so neither is done.
@@ -204,9 +220,11 @@ Quotient divide(ImplicitLocOpBuilder &b, Value lhs, Value rhs) {
   Value zero = constant(b, lhs.getType(), 0);
   Value byZero = equals(b, rhs, 0), byMinusOne = equals(b, rhs, -1);
   Value special = arith::OrIOp::create(b, byZero, byMinusOne);
-  Value divisor = arith::SelectOp::create(b, special, constant(b, lhs.getType(), 1), rhs);
+  Value divisor =
+      arith::SelectOp::create(b, special, constant(b, lhs.getType(), 1), rhs);
   Value quotient = arith::DivSIOp::create(b, lhs, divisor);
-  Value remainder = arith::SubIOp::create(b, lhs, arith::MulIOp::create(b, quotient, divisor));
+  Value remainder = arith::SubIOp::create(
+      b, lhs, arith::MulIOp::create(b, quotient, divisor));
   Value negated = arith::SubIOp::create(b, zero, lhs);
   quotient = arith::SelectOp::create(b, byMinusOne, negated, quotient);
   quotient = arith::SelectOp::create(b, byZero, zero, quotient);
@@ -215,13 +233,15 @@ Quotient divide(ImplicitLocOpBuilder &b, Value lhs, Value rhs) {
 
 /// Whether the quotient towards zero is one above the floor.
 Value roundedUp(ImplicitLocOpBuilder &b, Value remainder, Value rhs) {
-  Value inexact =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ne, remainder, constant(b, rhs.getType(), 0));
-  Value signsDiffer = arith::XOrIOp::create(b, isNegative(b, remainder), isNegative(b, rhs));
+  Value inexact = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, remainder,
+                                        constant(b, rhs.getType(), 0));
+  Value signsDiffer =
+      arith::XOrIOp::create(b, isNegative(b, remainder), isNegative(b, rhs));
   return arith::AndIOp::create(b, inexact, signsDiffer);
 }
 
-/// x ^ n by squaring, wrapping. A negative exponent gives 1 / x^|n| towards zero.
+/// x ^ n by squaring, wrapping. A negative exponent gives 1 / x^|n| towards
+/// zero.
 Value integerPower(ImplicitLocOpBuilder &b, Value x, Value n) {
   if (matchPattern(n, m_Constant()))
     return math::IPowIOp::create(b, x, n);
@@ -230,7 +250,8 @@ Value integerPower(ImplicitLocOpBuilder &b, Value x, Value n) {
   Value result = one, square = x;
   unsigned bits = type.getIntOrFloatBitWidth() - 1;
   for (unsigned i = 0; i < bits; ++i) {
-    Value bit = arith::AndIOp::create(b, arith::ShRUIOp::create(b, n, constant(b, type, i)), one);
+    Value bit = arith::AndIOp::create(
+        b, arith::ShRUIOp::create(b, n, constant(b, type, i)), one);
     Value product = arith::MulIOp::create(b, result, square);
     result = arith::SelectOp::create(b, equals(b, bit, 1), product, result);
     square = arith::MulIOp::create(b, square, square);
@@ -250,13 +271,16 @@ Value integerBinary(ImplicitLocOpBuilder &b, Operation *op, Value x, Value y) {
       .Case<TruncDivOp>([&](auto) { return divide(b, x, y).quotient; })
       .Case<FloorDivOp>([&](auto) -> Value {
         Quotient q = divide(b, x, y);
-        Value below = arith::SubIOp::create(b, q.quotient, constant(b, x.getType(), 1));
-        return arith::SelectOp::create(b, roundedUp(b, q.remainder, y), below, q.quotient);
+        Value below =
+            arith::SubIOp::create(b, q.quotient, constant(b, x.getType(), 1));
+        return arith::SelectOp::create(b, roundedUp(b, q.remainder, y), below,
+                                       q.quotient);
       })
       .Case<RemainderOp>([&](auto) -> Value {
         Quotient q = divide(b, x, y);
         Value shifted = arith::AddIOp::create(b, q.remainder, y);
-        return arith::SelectOp::create(b, roundedUp(b, q.remainder, y), shifted, q.remainder);
+        return arith::SelectOp::create(b, roundedUp(b, q.remainder, y), shifted,
+                                       q.remainder);
       })
       .Case<PowOp>([&](auto) { return integerPower(b, x, y); })
       .Case<MaximumOp>([&](auto) { return arith::MaxSIOp::create(b, x, y); })
@@ -300,16 +324,21 @@ Num floatOp(ImplicitLocOpBuilder &b, Operation *op, ArrayRef<Num> in) {
       .Case<CosOp>([&](auto) { return wrap(math::CosOp::create(b, x.v)); })
       .Case<ReluOp>([&](auto) {
         Value zero = x.of(0).v;
-        Value below = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x.v, zero);
+        Value below =
+            arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x.v, zero);
         return wrap(arith::SelectOp::create(b, below, zero, x.v));
       })
-      .Case<GeluOp>([&](GeluOp gelu) { return lowering::gelu(x, gelu.getForm()); })
-      .Case<GeluBackwardOp>([&](GeluBackwardOp back) { return geluBackward(x, y, back.getForm()); })
+      .Case<GeluOp>(
+          [&](GeluOp gelu) { return lowering::gelu(x, gelu.getForm()); })
+      .Case<GeluBackwardOp>([&](GeluBackwardOp back) {
+        return geluBackward(x, y, back.getForm());
+      })
       .Case<TanhBackwardOp>([&](auto) { return x * (1 - y * y); })
       .Case<SigmoidBackwardOp>([&](auto) { return x * (1 - y) * y; })
       .Case<ThresholdBackwardOp>([&](ThresholdBackwardOp back) {
         Value limit = y.of(back.getThreshold().convertToDouble()).v;
-        Value below = arith::CmpFOp::create(b, arith::CmpFPredicate::OLE, y.v, limit);
+        Value below =
+            arith::CmpFOp::create(b, arith::CmpFPredicate::OLE, y.v, limit);
         return wrap(arith::SelectOp::create(b, below, x.of(0).v, x.v));
       })
       .Case<AddOp>([&](auto) { return x + y; })
@@ -317,18 +346,23 @@ Num floatOp(ImplicitLocOpBuilder &b, Operation *op, ArrayRef<Num> in) {
       .Case<MulOp>([&](auto) { return x * y; })
       .Case<DivOp>([&](auto) { return x / y; })
       .Case<FloorDivOp>([&](auto) { return floor(x / y); })
-      .Case<TruncDivOp>([&](auto) { return wrap(math::TruncOp::create(b, (x / y).v)); })
+      .Case<TruncDivOp>(
+          [&](auto) { return wrap(math::TruncOp::create(b, (x / y).v)); })
       .Case<RemainderOp>([&](auto) { return x - floor(x / y) * y; })
-      .Case<PowOp>([&](auto) { return wrap(math::PowFOp::create(b, x.v, y.v)); })
-      .Case<MaximumOp>([&](auto) { return wrap(arith::MaximumFOp::create(b, x.v, y.v)); })
-      .Case<MinimumOp>([&](auto) { return wrap(arith::MinimumFOp::create(b, x.v, y.v)); })
+      .Case<PowOp>(
+          [&](auto) { return wrap(math::PowFOp::create(b, x.v, y.v)); })
+      .Case<MaximumOp>(
+          [&](auto) { return wrap(arith::MaximumFOp::create(b, x.v, y.v)); })
+      .Case<MinimumOp>(
+          [&](auto) { return wrap(arith::MinimumFOp::create(b, x.v, y.v)); })
       .Default([](auto) { return Num(); });
 }
 
 } // namespace
 
 Value scalarOf(ImplicitLocOpBuilder &b, Operation *op, ValueRange in) {
-  Type element = cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
+  Type element =
+      cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
   // What does not depend on the type, or changes it.
   if (isa<CopyOp>(op))
     return in[0];
@@ -343,14 +377,15 @@ Value scalarOf(ImplicitLocOpBuilder &b, Operation *op, ValueRange in) {
   if (isa<XorOp>(op))
     return arith::XOrIOp::create(b, in[0], in[1]);
   if (isa<NotOp>(op))
-    return arith::XOrIOp::create(b, in[0],
-                                 constant(b, element, element.isInteger(1) ? 1 : -1));
+    return arith::XOrIOp::create(
+        b, in[0], constant(b, element, element.isInteger(1) ? 1 : -1));
   if (auto compare = dyn_cast<CompareOp>(op)) {
     if (isa<FloatType>(in[0].getType()))
-      return arith::CmpFOp::create(b, floatPredicate(compare.getPredicate()), widen(b, in[0]),
-                                   widen(b, in[1]));
+      return arith::CmpFOp::create(b, floatPredicate(compare.getPredicate()),
+                                   widen(b, in[0]), widen(b, in[1]));
     bool isBool = in[0].getType().isInteger(1);
-    return arith::CmpIOp::create(b, integerPredicate(compare.getPredicate(), isBool), in[0], in[1]);
+    return arith::CmpIOp::create(
+        b, integerPredicate(compare.getPredicate(), isBool), in[0], in[1]);
   }
   if (isa<FloatType>(element)) {
     SmallVector<Num> wide;
@@ -368,7 +403,8 @@ Value scalarOf(ImplicitLocOpBuilder &b, Operation *op, ValueRange in) {
   if (isa<NegOp>(op))
     return arith::SubIOp::create(b, zero, in[0]);
   if (isa<AbsOp>(op))
-    return arith::MaxSIOp::create(b, in[0], arith::SubIOp::create(b, zero, in[0]));
+    return arith::MaxSIOp::create(b, in[0],
+                                  arith::SubIOp::create(b, zero, in[0]));
   if (isa<ReluOp>(op))
     return arith::MaxSIOp::create(b, in[0], zero);
   return {};

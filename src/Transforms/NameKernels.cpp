@@ -1,4 +1,5 @@
-//===- NameKernels.cpp - Merge equal kernels, name them by digest ----------===//
+//===- NameKernels.cpp - Merge equal kernels, name them by digest
+//----------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -64,15 +65,18 @@ struct NameKernels : impl::NameKernelsBase<NameKernels> {
       digests.push_back(structuralDigest(kernel));
     llvm::DenseMap<StringAttr, func::FuncOp> replacement;
     for (auto [i, kernel] : llvm::enumerate(ordered.getArrayRef()))
-      replacement[nameOf(kernel)] = byDigest.insert({digests[i], kernel}).first->second;
+      replacement[nameOf(kernel)] =
+          byDigest.insert({digests[i], kernel}).first->second;
 
     // The shortest prefix that tells a digest from those before and after it.
     std::map<StringRef, size_t> digits;
     for (auto &entry : byDigest)
       digits[entry.first] = 8;
-    for (auto it = digits.begin(), next = it; it != digits.end() && ++next != digits.end(); ++it) {
+    for (auto it = digits.begin(), next = it;
+         it != digits.end() && ++next != digits.end(); ++it) {
       size_t common = 0;
-      while (common < it->first.size() && it->first[common] == next->first[common])
+      while (common < it->first.size() &&
+             it->first[common] == next->first[common])
         ++common;
       it->second = std::max(it->second, common + 1);
       next->second = std::max(next->second, common + 1);
@@ -84,10 +88,13 @@ struct NameKernels : impl::NameKernelsBase<NameKernels> {
         duplicates.push_back(kernel);
     llvm::MapVector<func::FuncOp, std::string> names;
     for (auto &[digest, kernel] : byDigest)
-      names[kernel] = roleOf(kernel) + "_" + digest.take_front(digits[digest]).str();
+      names[kernel] =
+          roleOf(kernel) + "_" + digest.take_front(digits[digest]).str();
     for (LaunchOp launch : launches)
-      if (auto it = replacement.find(launch.getKernelAttr().getAttr()); it != replacement.end())
-        launch.setKernelAttr(FlatSymbolRefAttr::get(&getContext(), names[it->second]));
+      if (auto it = replacement.find(launch.getKernelAttr().getAttr());
+          it != replacement.end())
+        launch.setKernelAttr(
+            FlatSymbolRefAttr::get(&getContext(), names[it->second]));
     for (auto &[kernel, name] : names)
       kernel.setSymName(name);
     for (func::FuncOp kernel : duplicates)

@@ -1,4 +1,5 @@
-//===- KernelSemantics.h - Nova kernels lowered, compiled, run, compared ---===//
+//===- KernelSemantics.h - Nova kernels lowered, compiled, run, compared
+//---===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -28,7 +29,8 @@ struct SemanticsOptions {
 /// Lowers the kernel in `text` with nova-lower-kernels-to-linalg, compiles it
 /// for the CPU, runs it on random arguments and compares every result with the
 /// interpreter of nova operations.
-void checkSemantics(const std::string &text, const SemanticsOptions &options = {});
+void checkSemantics(const std::string &text,
+                    const SemanticsOptions &options = {});
 
 /// A kernel over the whole of its results: `signature` as in "(%x: T) -> (U)",
 /// each result with its own nova.map, `space` as in "3, 40", tile likewise.

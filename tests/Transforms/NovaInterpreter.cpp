@@ -1,4 +1,5 @@
-//===- NovaInterpreter.cpp - Kernels of nova operations, the obvious way ---===//
+//===- NovaInterpreter.cpp - Kernels of nova operations, the obvious way
+//---===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,7 +25,8 @@ double roundTo(double value, Type type) {
     return value;
   APFloat f(value);
   bool lost;
-  f.convert(cast<FloatType>(type).getFloatSemantics(), APFloat::rmNearestTiesToEven, &lost);
+  f.convert(cast<FloatType>(type).getFloatSemantics(),
+            APFloat::rmNearestTiesToEven, &lost);
   f.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &lost);
   return f.convertToDouble();
 }
@@ -36,12 +38,15 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 class Interpreter {
 public:
-  std::vector<Tensor> run(func::FuncOp kernel, const std::vector<Tensor> &arguments);
+  std::vector<Tensor> run(func::FuncOp kernel,
+                          const std::vector<Tensor> &arguments);
 
 private:
   using Elementwise = std::function<Scalar(const Index &)>;
 
-  RankedTensorType typeOf(Value v) { return cast<RankedTensorType>(v.getType()); }
+  RankedTensorType typeOf(Value v) {
+    return cast<RankedTensorType>(v.getType());
+  }
   const Tensor &get(Value v) { return values.find(v)->second; }
   const Scalar &at(Value v, const Index &index) {
     const Tensor &t = get(v);
@@ -58,7 +63,8 @@ private:
   void matmul(Value result, Value lhs, Value rhs, bool tl, bool tr, Value bias);
   void attention(AttentionOp op);
   template <typename Op> void attentionBackward(Op op, Value delta);
-  double score(Value q, Value k, Value bias, double scale, bool causal, const Index &at);
+  double score(Value q, Value k, Value bias, double scale, bool causal,
+               const Index &at);
 
   llvm::DenseMap<Value, Tensor> values;
 };
@@ -96,7 +102,9 @@ void Interpreter::define(Value result, const Elementwise &element) {
 double gelu(double x, GeluForm form) {
   if (form == GeluForm::erf)
     return 0.5 * x * (1 + std::erf(x * M_SQRT1_2));
-  return 0.5 * x * (1 + std::tanh(M_SQRT2 * M_2_SQRTPI * 0.5 * (x + 0.044715 * x * x * x)));
+  return 0.5 * x *
+         (1 +
+          std::tanh(M_SQRT2 * M_2_SQRTPI * 0.5 * (x + 0.044715 * x * x * x)));
 }
 
 /// By central differences in long double: nothing shared with the formula.
@@ -104,7 +112,9 @@ double geluSlope(double x, GeluForm form) {
   auto f = [&](long double v) -> long double {
     if (form == GeluForm::erf)
       return 0.5L * v * (1 + erfl(v * M_SQRT1_2));
-    return 0.5L * v * (1 + tanhl(M_SQRT2 * M_2_SQRTPI * 0.5L * (v + 0.044715L * v * v * v)));
+    return 0.5L * v *
+           (1 +
+            tanhl(M_SQRT2 * M_2_SQRTPI * 0.5L * (v + 0.044715L * v * v * v)));
   };
   const long double h = 1e-5L;
   return (f(x - 2 * h) - 8 * f(x - h) + 8 * f(x + h) - f(x + 2 * h)) / (12 * h);
@@ -145,7 +155,9 @@ Scalar Interpreter::pointwise(Operation *op, const std::vector<Scalar> &in) {
   Type to = typeOf(op->getResult(0)).getElementType();
   bool floating = isa<FloatType>(from), isBool = from.isInteger(1);
   const Scalar &x = in[0], &y = in[in.size() > 1 ? 1 : 0];
-  auto pick = [&](double f, int64_t i) { return floating ? real(f) : integer(i); };
+  auto pick = [&](double f, int64_t i) {
+    return floating ? real(f) : integer(i);
+  };
   auto floorDiv = [](int64_t a, int64_t b) {
     return b == 0 ? 0 : a / b - (a % b != 0 && (a % b < 0) != (b < 0));
   };
@@ -163,28 +175,33 @@ Scalar Interpreter::pointwise(Operation *op, const std::vector<Scalar> &in) {
       .Case<ErfOp>([&](auto) { return real(std::erf(x.f)); })
       .Case<SinOp>([&](auto) { return real(std::sin(x.f)); })
       .Case<CosOp>([&](auto) { return real(std::cos(x.f)); })
-      .Case<ReluOp>([&](auto) { return pick(x.f < 0 ? 0 : x.f, x.i < 0 ? 0 : x.i); })
+      .Case<ReluOp>(
+          [&](auto) { return pick(x.f < 0 ? 0 : x.f, x.i < 0 ? 0 : x.i); })
       .Case<NotOp>([&](auto) { return integer(~x.i); })
       .Case<GeluOp>([&](GeluOp g) { return real(gelu(x.f, g.getForm())); })
       .Case<GeluBackwardOp>([&](GeluBackwardOp g) {
         return real(x.f * geluSlope(y.f, g.getForm()));
       })
       .Case<TanhBackwardOp>([&](auto) { return real(x.f * (1 - y.f * y.f)); })
-      .Case<SigmoidBackwardOp>([&](auto) { return real(x.f * y.f * (1 - y.f)); })
+      .Case<SigmoidBackwardOp>(
+          [&](auto) { return real(x.f * y.f * (1 - y.f)); })
       .Case<ThresholdBackwardOp>([&](ThresholdBackwardOp t) {
         return real(y.f <= t.getThreshold().convertToDouble() ? 0 : x.f);
       })
-      .Case<AddOp>([&](auto) { return pick(x.f + y.f, isBool ? x.i | y.i : x.i + y.i); })
+      .Case<AddOp>(
+          [&](auto) { return pick(x.f + y.f, isBool ? x.i | y.i : x.i + y.i); })
       .Case<SubOp>([&](auto) { return pick(x.f - y.f, x.i - y.i); })
       .Case<MulOp>([&](auto) { return pick(x.f * y.f, x.i * y.i); })
       .Case<DivOp>([&](auto) { return real(x.f / y.f); })
-      .Case<FloorDivOp>([&](auto) { return pick(std::floor(x.f / y.f), floorDiv(x.i, y.i)); })
+      .Case<FloorDivOp>(
+          [&](auto) { return pick(std::floor(x.f / y.f), floorDiv(x.i, y.i)); })
       .Case<TruncDivOp>([&](auto) {
         return pick(std::trunc(x.f / y.f), y.i == 0 ? 0 : x.i / y.i);
       })
       .Case<RemainderOp>([&](auto) {
         return pick(x.f - std::floor(x.f / y.f) * y.f,
-                    y.i == 0 ? x.i - floorDiv(x.i, 1) : x.i - floorDiv(x.i, y.i) * y.i);
+                    y.i == 0 ? x.i - floorDiv(x.i, 1)
+                             : x.i - floorDiv(x.i, y.i) * y.i);
       })
       .Case<PowOp>([&](auto) {
         return pick(std::pow(x.f, y.f), floating ? 0 : power(x.i, y.i));
@@ -207,7 +224,9 @@ Scalar Interpreter::pointwise(Operation *op, const std::vector<Scalar> &in) {
       .Case<SelectOp>([&](auto) { return x.i ? in[1] : in[2]; })
       .Case<CastOp>([&](auto) {
         if (isa<FloatType>(to))
-          return real(floating ? (from.isF64() && !to.isF64() ? static_cast<float>(x.f) : x.f)
+          return real(floating ? (from.isF64() && !to.isF64()
+                                      ? static_cast<float>(x.f)
+                                      : x.f)
                                : static_cast<double>(x.i));
         if (to.isInteger(1))
           return integer(floating ? x.f != 0 : x.i != 0);
@@ -241,19 +260,25 @@ void Interpreter::reduce(Operation *op, ArrayRef<int64_t> dims, bool keep) {
     } else if (!started[at]) {
       acc = x;
     } else {
-      bool largest = isa<MaxOp>(op), nan = floating && (std::isnan(acc.f) || std::isnan(x.f));
-      acc.f = nan ? kNaN : largest ? std::max(acc.f, x.f) : std::min(acc.f, x.f);
+      bool largest = isa<MaxOp>(op),
+           nan = floating && (std::isnan(acc.f) || std::isnan(x.f));
+      acc.f = nan       ? kNaN
+              : largest ? std::max(acc.f, x.f)
+                        : std::min(acc.f, x.f);
       acc.i = largest ? std::max(acc.i, x.i) : std::min(acc.i, x.i);
     }
     started[at] = true;
   });
   values[result] = out;
-  define(result, [&, copy = out](const Index &index) { return copy.elements[copy.linear(index)]; });
+  define(result, [&, copy = out](const Index &index) {
+    return copy.elements[copy.linear(index)];
+  });
 }
 
 void Interpreter::argReduce(Operation *op, int64_t dim, bool keep) {
   Value input = op->getOperand(0);
-  bool floating = isa<FloatType>(typeOf(input).getElementType()), largest = isa<ArgMaxOp>(op);
+  bool floating = isa<FloatType>(typeOf(input).getElementType()),
+       largest = isa<ArgMaxOp>(op);
   Tensor best(typeOf(op->getResult(0))), where(typeOf(op->getResult(1)));
   std::vector<bool> started(best.elements.size());
   forEachIndex(get(input).shape, [&](const Index &index) {
@@ -280,7 +305,8 @@ void Interpreter::argReduce(Operation *op, int64_t dim, bool keep) {
   values[op->getResult(1)] = where;
 }
 
-void Interpreter::matmul(Value result, Value lhs, Value rhs, bool tl, bool tr, Value bias) {
+void Interpreter::matmul(Value result, Value lhs, Value rhs, bool tl, bool tr,
+                         Value bias) {
   int64_t lhsRank = typeOf(lhs).getRank(), rhsRank = typeOf(rhs).getRank();
   int64_t depth = typeOf(rhs).getDimSize(tr ? rhsRank - 1 : rhsRank - 2);
   define(result, [&](const Index &index) {
@@ -301,8 +327,8 @@ void Interpreter::matmul(Value result, Value lhs, Value rhs, bool tl, bool tr, V
   });
 }
 
-double Interpreter::score(Value q, Value k, Value bias, double scale, bool causal,
-                          const Index &p) {
+double Interpreter::score(Value q, Value k, Value bias, double scale,
+                          bool causal, const Index &p) {
   if (causal && p[3] > p[2])
     return -kInfinity;
   double sum = 0;
@@ -318,7 +344,8 @@ void Interpreter::attention(AttentionOp op) {
     double largest = -kInfinity, sum = 0;
     for (int64_t j = 0; j < keys; ++j) {
       weights[j] = score(op.getQuery(), op.getKey(), op.getBias(),
-                         op.getScale().convertToDouble(), op.getCausal(), {p[0], p[1], p[2], j});
+                         op.getScale().convertToDouble(), op.getCausal(),
+                         {p[0], p[1], p[2], j});
       largest = std::max(largest, weights[j]);
     }
     lse = 0;
@@ -347,12 +374,16 @@ void Interpreter::attention(AttentionOp op) {
 
 /// Either half; `delta` is null where it is to be computed.
 template <typename Op> void Interpreter::attentionBackward(Op op, Value delta) {
-  int64_t queries = typeOf(op.getQuery()).getDimSize(2), keys = typeOf(op.getKey()).getDimSize(2);
+  int64_t queries = typeOf(op.getQuery()).getDimSize(2),
+          keys = typeOf(op.getKey()).getDimSize(2);
   int64_t width = typeOf(op.getValue()).getDimSize(3);
   double scale = op.getScale().convertToDouble();
   auto weight = [&](const Index &p) {
-    double s = score(op.getQuery(), op.getKey(), op.getBias(), scale, op.getCausal(), p);
-    return s == -kInfinity ? 0 : std::exp(s - at(op.getLse(), {p[0], p[1], p[2]}).f);
+    double s = score(op.getQuery(), op.getKey(), op.getBias(), scale,
+                     op.getCausal(), p);
+    return s == -kInfinity
+               ? 0
+               : std::exp(s - at(op.getLse(), {p[0], p[1], p[2]}).f);
   };
   auto deltaAt = [&](const Index &p) {
     if (delta)
@@ -360,13 +391,15 @@ template <typename Op> void Interpreter::attentionBackward(Op op, Value delta) {
     double sum = 0;
     if constexpr (std::is_same_v<Op, AttentionBackwardQueryOp>)
       for (int64_t e = 0; e < width; ++e)
-        sum += at(op.getGrad(), {p[0], p[1], p[2], e}).f * at(op.getOut(), {p[0], p[1], p[2], e}).f;
+        sum += at(op.getGrad(), {p[0], p[1], p[2], e}).f *
+               at(op.getOut(), {p[0], p[1], p[2], e}).f;
     return sum;
   };
   auto gradScore = [&](const Index &p) {
     double sum = 0;
     for (int64_t e = 0; e < width; ++e)
-      sum += at(op.getGrad(), {p[0], p[1], p[2], e}).f * at(op.getValue(), {p[0], p[1], p[3], e}).f;
+      sum += at(op.getGrad(), {p[0], p[1], p[2], e}).f *
+             at(op.getValue(), {p[0], p[1], p[3], e}).f;
     return weight(p) * (sum - deltaAt(p));
   };
   if constexpr (std::is_same_v<Op, AttentionBackwardQueryOp>) {
@@ -374,20 +407,23 @@ template <typename Op> void Interpreter::attentionBackward(Op op, Value delta) {
     define(op.getDQuery(), [&](const Index &p) {
       double sum = 0;
       for (int64_t j = 0; j < keys; ++j)
-        sum += gradScore({p[0], p[1], p[2], j}) * at(op.getKey(), {p[0], p[1], j, p[3]}).f;
+        sum += gradScore({p[0], p[1], p[2], j}) *
+               at(op.getKey(), {p[0], p[1], j, p[3]}).f;
       return real(scale * sum);
     });
   } else {
     define(op.getDKey(), [&](const Index &p) {
       double sum = 0;
       for (int64_t i = 0; i < queries; ++i)
-        sum += gradScore({p[0], p[1], i, p[2]}) * at(op.getQuery(), {p[0], p[1], i, p[3]}).f;
+        sum += gradScore({p[0], p[1], i, p[2]}) *
+               at(op.getQuery(), {p[0], p[1], i, p[3]}).f;
       return real(scale * sum);
     });
     define(op.getDValue(), [&](const Index &p) {
       double sum = 0;
       for (int64_t i = 0; i < queries; ++i)
-        sum += weight({p[0], p[1], i, p[2]}) * at(op.getGrad(), {p[0], p[1], i, p[3]}).f;
+        sum += weight({p[0], p[1], i, p[2]}) *
+               at(op.getGrad(), {p[0], p[1], i, p[3]}).f;
       return real(sum);
     });
   }
@@ -418,9 +454,11 @@ void Interpreter::runOp(Operation *op) {
         });
       })
       .Case<IotaOp>([&](IotaOp iota) {
-        Scalar start = attributeScalar(iota.getStart()), step = attributeScalar(iota.getStep());
+        Scalar start = attributeScalar(iota.getStart()),
+               step = attributeScalar(iota.getStep());
         define(result, [&](const Index &index) {
-          return Scalar{start.f + step.f * index[0], start.i + step.i * index[0]};
+          return Scalar{start.f + step.f * index[0],
+                        start.i + step.i * index[0]};
         });
       })
       .Case<ReshapeOp>([&](ReshapeOp reshape) {
@@ -429,7 +467,9 @@ void Interpreter::runOp(Operation *op) {
         values[result] = out;
       })
       .Case<BroadcastOp>([&](BroadcastOp b) {
-        define(result, [&](const Index &index) { return broadcastAt(b.getInput(), index); });
+        define(result, [&](const Index &index) {
+          return broadcastAt(b.getInput(), index);
+        });
       })
       .Case<TransposeOp>([&](TransposeOp t) {
         define(result, [&](const Index &index) {
@@ -439,8 +479,10 @@ void Interpreter::runOp(Operation *op) {
           return at(t.getInput(), source);
         });
       })
-      .Case<SumOp, MaxOp, MinOp>([&](auto r) { reduce(r, r.getDims(), r.getKeepdims()); })
-      .Case<ArgMaxOp, ArgMinOp>([&](auto r) { argReduce(r, r.getDim(), r.getKeepdims()); })
+      .Case<SumOp, MaxOp, MinOp>(
+          [&](auto r) { reduce(r, r.getDims(), r.getKeepdims()); })
+      .Case<ArgMaxOp, ArgMinOp>(
+          [&](auto r) { argReduce(r, r.getDim(), r.getKeepdims()); })
       .Case<CumsumOp>([&](CumsumOp c) {
         define(result, [&](const Index &index) {
           Scalar sum;
@@ -454,14 +496,18 @@ void Interpreter::runOp(Operation *op) {
         });
       })
       .Case<MatmulOp>([&](MatmulOp m) {
-        matmul(result, m.getLhs(), m.getRhs(), m.getTransposeLhs(), m.getTransposeRhs(), {});
+        matmul(result, m.getLhs(), m.getRhs(), m.getTransposeLhs(),
+               m.getTransposeRhs(), {});
       })
       .Case<LinearOp>([&](LinearOp l) {
-        matmul(result, l.getInput(), l.getWeight(), false, l.getTransposeWeight(), l.getBias());
+        matmul(result, l.getInput(), l.getWeight(), false,
+               l.getTransposeWeight(), l.getBias());
       })
       .Case<AttentionOp>([&](AttentionOp a) { attention(a); })
-      .Case<AttentionBackwardQueryOp>([&](auto a) { attentionBackward(a, Value()); })
-      .Case<AttentionBackwardKeyValueOp>([&](auto a) { attentionBackward(a, a.getDelta()); })
+      .Case<AttentionBackwardQueryOp>(
+          [&](auto a) { attentionBackward(a, Value()); })
+      .Case<AttentionBackwardKeyValueOp>(
+          [&](auto a) { attentionBackward(a, a.getDelta()); })
       .Case<IndexOp>([&](IndexOp x) {
         ArrayRef<int64_t> dims = x.getDims();
         int64_t first = dims[0], rank = typeOf(x.getIndices()[0]).getRank();
@@ -469,13 +515,15 @@ void Interpreter::runOp(Operation *op) {
           Index source(index.begin(), index.begin() + first);
           Index where(index.begin() + first, index.begin() + first + rank);
           for (auto [i, tensor] : llvm::enumerate(x.getIndices())) {
-            int64_t size = typeOf(x.getInput()).getDimSize(dims[i]), v = at(tensor, where).i;
+            int64_t size = typeOf(x.getInput()).getDimSize(dims[i]),
+                    v = at(tensor, where).i;
             v = v < 0 ? v + size : v;
             if (v < 0 || v >= size)
               return Scalar{kNaN, 0};
             source.push_back(v);
           }
-          source.insert(source.end(), index.begin() + first + rank, index.end());
+          source.insert(source.end(), index.begin() + first + rank,
+                        index.end());
           return at(x.getInput(), source);
         });
       })
@@ -493,7 +541,8 @@ void Interpreter::runOp(Operation *op) {
           Index source;
           for (auto [d, low] : llvm::enumerate(p.getLow())) {
             source.push_back(index[d] - low);
-            if (source[d] < 0 || source[d] >= typeOf(p.getInput()).getDimSize(d))
+            if (source[d] < 0 ||
+                source[d] >= typeOf(p.getInput()).getDimSize(d))
               return attributeScalar(p.getValue());
           }
           return at(p.getInput(), source);
@@ -520,7 +569,9 @@ void Interpreter::runOp(Operation *op) {
             return;
           Scalar &element = out.elements[out.linear(target)];
           const Scalar &update = at(s.getUpdates(), index);
-          element = s.getAccumulate() ? Scalar{element.f + update.f, element.i + update.i} : update;
+          element = s.getAccumulate()
+                        ? Scalar{element.f + update.f, element.i + update.i}
+                        : update;
         });
         values[result] = out;
       })
@@ -538,7 +589,9 @@ void Interpreter::runOp(Operation *op) {
           target.insert(target.end(), index.begin() + rank, index.end());
           Scalar &element = out.elements[out.linear(target)];
           const Scalar &update = at(p.getUpdates(), index);
-          element = p.getAccumulate() ? Scalar{element.f + update.f, element.i + update.i} : update;
+          element = p.getAccumulate()
+                        ? Scalar{element.f + update.f, element.i + update.i}
+                        : update;
         });
         values[result] = out;
       })
@@ -548,7 +601,8 @@ void Interpreter::runOp(Operation *op) {
       });
 }
 
-std::vector<Tensor> Interpreter::run(func::FuncOp kernel, const std::vector<Tensor> &arguments) {
+std::vector<Tensor> Interpreter::run(func::FuncOp kernel,
+                                     const std::vector<Tensor> &arguments) {
   Block &block = kernel.getBody().front();
   for (auto [value, tensor] : llvm::zip_equal(block.getArguments(), arguments))
     values[value] = tensor;
@@ -562,7 +616,8 @@ std::vector<Tensor> Interpreter::run(func::FuncOp kernel, const std::vector<Tens
 
 } // namespace
 
-std::vector<Tensor> interpretNova(func::FuncOp kernel, const std::vector<Tensor> &arguments) {
+std::vector<Tensor> interpretNova(func::FuncOp kernel,
+                                  const std::vector<Tensor> &arguments) {
   return Interpreter().run(kernel, arguments);
 }
 

@@ -1,4 +1,5 @@
-//===- NovaInterpreter.h - Kernels of nova operations, the obvious way -----===//
+//===- NovaInterpreter.h - Kernels of nova operations, the obvious way
+//-----===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,7 +19,8 @@
 namespace nova::test {
 
 /// The results of `kernel` on `arguments`. Aborts on an op it does not know.
-std::vector<Tensor> interpretNova(mlir::func::FuncOp kernel, const std::vector<Tensor> &arguments);
+std::vector<Tensor> interpretNova(mlir::func::FuncOp kernel,
+                                  const std::vector<Tensor> &arguments);
 
 /// `value` in `type`'s precision.
 double roundTo(double value, mlir::Type type);
