@@ -105,6 +105,24 @@ static void optimise(llvm::Module &module, TargetMachine &machine, TargetLibrary
   passes.run(module, mam);
 }
 
+/// A choice between two bfloat16 becomes one between their bits: LLVM's x86 back
+/// end widens the former to float and rounds back by a library call.
+static void selectBFloatsByBits(llvm::Module &module) {
+  for (Function &function : module)
+    for (BasicBlock &block : function)
+      for (Instruction &instruction : make_early_inc_range(block)) {
+        auto *select = dyn_cast<SelectInst>(&instruction);
+        if (!select || !select->getType()->getScalarType()->isBFloatTy())
+          continue;
+        IRBuilder<> builder(select);
+        Type *bits = select->getType()->getWithNewType(builder.getInt16Ty());
+        Value *chosen = builder.CreateSelect(select->getCondition(), builder.CreateBitCast(select->getTrueValue(), bits),
+                                             builder.CreateBitCast(select->getFalseValue(), bits));
+        select->replaceAllUsesWith(builder.CreateBitCast(chosen, select->getType()));
+        select->eraseFromParent();
+      }
+}
+
 /// An error if the object needs anything from outside.
 static Status checkSelfContained(StringRef bytes, StringRef kernel) {
   auto object = object::ObjectFile::createObjectFile(MemoryBufferRef(bytes, "kernel"));
@@ -164,6 +182,7 @@ nova::Expected<std::string> emitObject(llvm::Module &module, StringRef kernel, S
   TargetLibraryInfoImpl library{Triple(kTriple)};
   library.disableAllFunctions();
   optimise(module, *machine, library, options.optLevel);
+  selectBFloatsByBits(module);
 
   SmallVector<char, 0> bytes;
   raw_svector_ostream stream(bytes);
