@@ -17,7 +17,7 @@ packages=(
   # LLVM's CMake configuration looks for these.
   libzstd-dev zlib1g-dev libxml2-dev libffi-dev libedit-dev libcurl4-openssl-dev
   # find_package(GTest) is part of every build with tests.
-  libgtest-dev
+  libgtest-dev python3-mpmath
 )
 if [ "${1:-}" = --tests ]; then
   # The fuzzers.
