@@ -37,6 +37,12 @@ check() {
   say "$name"
   if "$@"; then count "$name" 1 0; else count "$name" 0 1; fi
 }
+# quietly LOG COMMAND...: its output goes to LOG, and the end of that is shown when it fails.
+quietly() {
+  local log=$1
+  shift
+  "$@" >"$log" 2>&1 || { tail -n 50 "$log"; return 1; }
+}
 finish() {
   for failure in "${failures[@]}"; do echo "FAILED $failure"; done
   echo "$passed passed, $failed failed"
@@ -91,8 +97,8 @@ if CC=clang-22 CXX=clang++-22 configure "$build-fuzz" -DNOVA_RUNTIME_ONLY=ON -DN
     mkdir -p "$corpus"
     seeds=$(sed -n 's|^// SEEDS: ||p' "tests/Fuzz/$fuzzer.cpp")
     # shellcheck disable=SC2086
-    check "fuzz $fuzzer, $fuzz_seconds s" "$program" -max_total_time="$fuzz_seconds" \
-      -verbosity=0 -print_final_stats=1 -artifact_prefix="$build-fuzz/" "$corpus" $seeds
+    check "fuzz $fuzzer, $fuzz_seconds s" quietly "$build-fuzz/$fuzzer.log" "$program" \
+      -max_total_time="$fuzz_seconds" -artifact_prefix="$build-fuzz/" "$corpus" $seeds
   done
 else
   tail -n 50 "$build-fuzz/build.log" 2>/dev/null || true
