@@ -8,8 +8,10 @@
 // Private to src/Math. `Num` is an SSA value of some float or integer type,
 // scalar or vector, with operators that emit arith ops; constants take the
 // type of the other operand and are splat over its shape. No op carries
-// fast-math flags. The expansions are written so that contracting a product
-// and a sum into an FMA (which a backend may do) cannot harm them.
+// fast-math flags. A backend may contract a product and a sum into an FMA, so
+// no product is ever an operand of a sum: it is written as an fma. That keeps
+// values the same on every target, and rounding errors that are accounted for
+// from being counted twice.
 //
 //===----------------------------------------------------------------------===//
 #ifndef NOVA_LIB_MATH_EMITTER_H

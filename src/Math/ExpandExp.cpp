@@ -68,11 +68,11 @@ Num exp(const Num &x) {
   return scaleInHalves(expReduced(reduce(clamped, n.asFloat, f), f), n.biased);
 }
 
-Num expNormal(const Num &x) {
+ScaledExp expNormal(const Num &x) {
   const ExpFormat &f = expFormatOf(x);
   Rounded n = roundByMagic(x, f.log2e, formatOf(x).bias);
   Num p = expReduced(reduce(x, n.asFloat, f), f);
-  return p * asFloat(shl(asInt(n.biased), formatOf(x).mantissaBits), x);
+  return {p, asFloat(shl(asInt(n.biased), formatOf(x).mantissaBits), x)};
 }
 
 /// exp2(n + r), `biased` holding n + 2*bias.

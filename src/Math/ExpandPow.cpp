@@ -50,7 +50,7 @@ static Num powMagnitudeF64(const Num &x, const Num &y) {
   Num sl = fma(-sh, dl, fma(-sh, dh, f)) * inverse;
   // z = s^2; u = 1 + z (1/3 + z P(z)), so that log(1+f) = 2 s u.
   Num zh = sh * sh;
-  Num zl = fma(sh + sh, sl, fma(sh, sh, -zh));
+  Num zl = fma(sh * 2.0, sl, fma(sh, sh, -zh));
   Num tail = horner(zh, kPowLogF64);
   Num qh = fma(zh, tail, kThird[0]);
   Num ql = fma(zh, tail, kThird[0] - qh) + kThird[1];

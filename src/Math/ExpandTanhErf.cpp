@@ -23,7 +23,8 @@ Num tanh(const Num &x) {
   Num p = single ? horner(z, kTanhF32) : horner(z, kTanhF64);
   Num small = fma(a * z, p, a);
   Num bounded = atMost(a, single ? 9.5 : 20.0); // tanh rounds to 1 before
-  Num large = 1.0 - 2.0 / (expNormal(bounded + bounded) + 1.0);
+  ScaledExp e = expNormal(bounded + bounded);
+  Num large = 1.0 - 2.0 / fma(e.p, e.scale, 1.0);
   return copySign(select(a < 0.625, small, large), x);
 }
 
@@ -34,7 +35,8 @@ static Num erfF32(const Num &x) {
   Num a = abs(x);
   Num small = fma(a, horner(a * a, kErfF32), a);
   Num bounded = atMost(a, 4.0); // erf rounds to 1 before
-  Num large = 1.0 - expNormal(horner(bounded, kErfcLogF32));
+  ScaledExp e = expNormal(horner(bounded, kErfcLogF32));
+  Num large = fma(-e.p, e.scale, 1.0);
   return copySign(select(a < 0.9375, small, large), x);
 }
 
@@ -45,7 +47,8 @@ static Num erfF64(const Num &x) {
   Num small = fma(a, horner(a * a, kErfF64), a);
   Num bounded = atMost(a, 6.0);
   Num t = (bounded - 2.0) / (bounded + 2.0);
-  Num large = 1.0 - expNormal(-(bounded * bounded)) * horner(t, kErfcxF64);
+  ScaledExp e = expNormal(-(bounded * bounded));
+  Num large = fma(-(e.p * e.scale), horner(t, kErfcxF64), 1.0);
   return copySign(select(a < 0.9375, small, large), x);
 }
 

@@ -22,9 +22,12 @@ Num exp2(const Num &x);
 /// exp2(x + low) for |low| < 2^-30.
 Num exp2(const Num &x, const Num &low);
 Num expm1(const Num &x);
-/// exp(x) for x in [-87, 88] (f32) or [-708, 709] (f64), or NaN: the scaling
-/// is one product. What tanh and erf need.
-Num expNormal(const Num &x);
+/// exp(x) = p * scale for x in [-87, 88] (f32) or [-708, 709] (f64); p is NaN
+/// where x is. What tanh and erf need, who fuse the product into a sum.
+struct ScaledExp {
+  Num p, scale;
+};
+ScaledExp expNormal(const Num &x);
 
 // ExpandLog.cpp
 Num log(const Num &x);

@@ -108,8 +108,7 @@ func.func @kernel(%pa: MT, %pb: MT, %out: MT) {
   return replaceAll(text, "VT", vector);
 }
 
-static std::unique_ptr<llvm::Module>
-lowerToLLVM(const std::string &text, llvm::LLVMContext &llvmContext) {
+static DialectRegistry makeRegistry() {
   DialectRegistry registry;
   registry.insert<arith::ArithDialect, cf::ControlFlowDialect,
                   func::FuncDialect, LLVM::LLVMDialect, math::MathDialect,
@@ -117,7 +116,12 @@ lowerToLLVM(const std::string &text, llvm::LLVMContext &llvmContext) {
                   vector::VectorDialect>();
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  return registry;
+}
+
+static std::unique_ptr<llvm::Module>
+lowerToLLVM(const std::string &text, llvm::LLVMContext &llvmContext) {
+  MLIRContext context(makeRegistry(), MLIRContext::Threading::DISABLED);
   auto module = parseSourceString<ModuleOp>(text, &context);
   if (!module)
     die("does not parse:\n" + text);
@@ -230,7 +234,8 @@ JitKernel::JitKernel(const std::string &body, const JitOptions &options)
 
 JitKernel::~JitKernel() = default;
 
-std::string ptxOf(const std::string &body, const std::string &type) {
+std::string ptxOf(const std::string &body, const std::string &type,
+                  bool contract) {
   LLVMInitializeNVPTXTargetInfo();
   LLVMInitializeNVPTXTarget();
   LLVMInitializeNVPTXTargetMC();
@@ -241,12 +246,34 @@ std::string ptxOf(const std::string &body, const std::string &type) {
   llvm::LLVMContext context;
   auto module = lowerToLLVM(moduleText(body, options), context);
   auto machine =
-      makeTargetMachine(llvm::Triple("nvptx64-nvidia-cuda"), "sm_90", true);
+      makeTargetMachine(llvm::Triple("nvptx64-nvidia-cuda"), "sm_90", contract);
   module->setDataLayout(machine->createDataLayout());
   module->setTargetTriple(machine->getTargetTriple());
   optimize(*module, *machine);
   auto bytes = generate(*module, *machine, llvm::CodeGenFileType::AssemblyFile);
-  return std::string(bytes.begin(), bytes.end());
+  return replaceAll(std::string(bytes.begin(), bytes.end()), ".rn", "");
+}
+
+unsigned contractibleSums(const std::string &body, const std::string &type) {
+  MLIRContext context(makeRegistry(), MLIRContext::Threading::DISABLED);
+  JitOptions options;
+  options.type = type;
+  auto module = parseSourceString<ModuleOp>(moduleText(body, options), &context);
+  PassManager pm(&context);
+  pm.addPass(nova::createExpandMath());
+  if (!module || failed(pm.run(*module)))
+    die("does not expand:\n" + body);
+  unsigned count = 0;
+  auto isProduct = [](Value v) {
+    if (auto negated = v.getDefiningOp<arith::NegFOp>())
+      v = negated.getOperand();
+    return v.getDefiningOp<arith::MulFOp>() != nullptr;
+  };
+  module->walk([&](Operation *op) {
+    if (isa<arith::AddFOp, arith::SubFOp>(op))
+      count += llvm::any_of(op->getOperands(), isProduct);
+  });
+  return count;
 }
 
 unsigned JitKernel::loopInstructions() const {

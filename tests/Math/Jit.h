@@ -57,8 +57,14 @@ private:
   void (*function)(const void *, const void *, void *) = nullptr;
 };
 
-/// The same loop, scalar, as PTX for sm_90.
-std::string ptxOf(const std::string &body, const std::string &type);
+/// Sums in the expansion that have a product as an operand, which a backend
+/// might contract into an fma.
+unsigned contractibleSums(const std::string &body, const std::string &type);
+
+/// The same loop, scalar, as PTX for sm_90, less the ".rn" that keeps ptxas from
+/// contracting where `contract` is off.
+std::string ptxOf(const std::string &body, const std::string &type,
+                  bool contract = true);
 
 } // namespace nova::test
 

@@ -60,6 +60,13 @@ TEST(Pow, Float32Spread) {
                             2 * samples(), spread<float>, kPow, contract);
 }
 
+TEST(Pow, ContractionChangesNothing) {
+  for (const char *type : {"f32", "f64"}) {
+    EXPECT_EQ(contractibleSums(kPow, type), 0u) << type;
+    EXPECT_TRUE(ptxOf(kPow, type, true) == ptxOf(kPow, type, false)) << type;
+  }
+}
+
 TEST(Pow, Float32NearOne) {
   checkPow<float, double>("near 1", 1.0, samples(),
                           [](uint64_t i, float &x, float &y) {
