@@ -34,9 +34,10 @@ namespace nova {
 
 void registerHostCodegenDialects(DialectRegistry &registry) {
   registry.insert<NovaDialect, affine::AffineDialect, arith::ArithDialect,
-                  cf::ControlFlowDialect, func::FuncDialect, linalg::LinalgDialect,
-                  LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
-                  tensor::TensorDialect, ub::UBDialect, vector::VectorDialect>();
+                  cf::ControlFlowDialect, func::FuncDialect,
+                  linalg::LinalgDialect, LLVM::LLVMDialect, math::MathDialect,
+                  memref::MemRefDialect, scf::SCFDialect, tensor::TensorDialect,
+                  ub::UBDialect, vector::VectorDialect>();
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
 }
@@ -64,7 +65,8 @@ namespace {
 class DiagnosticCollector {
 public:
   explicit DiagnosticCollector(MLIRContext *context)
-      : handler(context, [this, self = std::this_thread::get_id()](Diagnostic &diagnostic) {
+      : handler(context, [this, self = std::this_thread::get_id()](
+                             Diagnostic &diagnostic) {
           if (std::this_thread::get_id() != self)
             return failure();
           add(diagnostic);
@@ -83,7 +85,8 @@ private:
     os << diagnostic;
     for (Diagnostic &note : diagnostic.getNotes()) {
       std::string words = note.str();
-      if (!StringRef(words).starts_with("see current operation")) // The whole kernel.
+      if (!StringRef(words).starts_with(
+              "see current operation")) // The whole kernel.
         os << "\n  note: " << note.getLocation() << ": " << words;
     }
   }
@@ -117,7 +120,8 @@ Expected<std::string> compileKernel(func::FuncOp kernel, StringRef symbol,
 
   // A context of its own: LLVM's are not shared between threads.
   llvm::LLVMContext llvmContext;
-  std::unique_ptr<llvm::Module> llvmModule = translateModuleToLLVMIR(*module, llvmContext, "nova");
+  std::unique_ptr<llvm::Module> llvmModule =
+      translateModuleToLLVMIR(*module, llvmContext, "nova");
   if (!llvmModule)
     return fail(ErrorCode::Internal, "cannot be translated to LLVM IR");
   return host::emitObject(*llvmModule, kernel.getSymName(), symbol, options);

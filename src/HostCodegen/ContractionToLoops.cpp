@@ -1,26 +1,11 @@
-//===- ContractionToLoops.cpp - Matrix products: packed and register-tiled -===//
+//===- ContractionToLoops.cpp - Matrix products: packed and register-tiled
+//-===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// A linalg.generic that sums products of two operands becomes
-//
-//   for batch and other parallel dims
-//     C = init                                    (if k takes several blocks)
-//     for other reduction dims, k by KC
-//       for n by NC: pack B[KC x NC] into panels of NR columns
-//         for m by MC: pack A[MC x KC] into panels of MR rows, where needed
-//           for NR columns, MR rows: C += A B in MR x NR registers
-//
-// in float32 FMA. A panel of B (KC x NR) stays in the first cache while rows of
-// A stream by. A whose k is contiguous is read where it is. Edges: a last panel
-// of fewer columns stores under a mask, fewer rows take a kernel of that size
-// where the size is known and else repeat the last row and store what exists.
-//
-//===----------------------------------------------------------------------===//
-#include "GenericBody.h"
+#include "ContractionLowering.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -39,13 +24,6 @@ constexpr int64_t kBlockN = 256;
 /// Rows of A that are reused from the second cache.
 constexpr int64_t kBlockM = 96;
 
-/// The roles of dimensions and operands.
-struct Roles {
-  unsigned a = 0, b = 1; // Operand numbers.
-  unsigned m = 0, n = 0, k = 0;
-  SmallVector<unsigned> parallel, reductions; // The others.
-};
-
 /// `value` itself or what an arith.extf of it widens; null if neither.
 BlockArgument bodyOperand(Value value, GenericBody &body) {
   if (auto extend = value.getDefiningOp<arith::ExtFOp>())
@@ -60,9 +38,13 @@ BlockArgument bodyOperand(Value value, GenericBody &body) {
 /// The structure of a contraction worth blocking, or nothing.
 std::optional<Roles> matchContraction(GenericBody &body) {
   if (body.numInputs != 2 || body.numResults != 1 || !body.isWritten(0) ||
-      !body.result(0).elementType.isF32() || body.accesses[0].splat || body.accesses[1].splat)
+      !body.result(0).elementType.isF32() || body.accesses[0].splat ||
+      body.accesses[1].splat)
     return std::nullopt;
-  auto add = body.op.getBody()->getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
+  auto add = body.op.getBody()
+                 ->getTerminator()
+                 ->getOperand(0)
+                 .getDefiningOp<arith::AddFOp>();
   if (!add || !body.outArg(0).hasOneUse())
     return std::nullopt;
   Value product = add.getLhs() == body.outArg(0) ? add.getRhs() : add.getLhs();
@@ -71,14 +53,16 @@ std::optional<Roles> matchContraction(GenericBody &body) {
   auto mul = product.getDefiningOp<arith::MulFOp>();
   if (!mul)
     return std::nullopt;
-  BlockArgument lhs = bodyOperand(mul.getLhs(), body), rhs = bodyOperand(mul.getRhs(), body);
+  BlockArgument lhs = bodyOperand(mul.getLhs(), body),
+                rhs = bodyOperand(mul.getRhs(), body);
   if (!lhs || !rhs || lhs == rhs)
     return std::nullopt;
 
   Roles roles;
   SmallVector<unsigned> onlyA, onlyB, k;
   auto uses = [&](unsigned operand, unsigned d) {
-    AffineMap map = body.op.getMatchingIndexingMap(&body.op->getOpOperand(operand));
+    AffineMap map =
+        body.op.getMatchingIndexingMap(&body.op->getOpOperand(operand));
     return map.isFunctionOfDim(d);
   };
   for (unsigned d = 0; d < body.dims.size(); ++d) {
@@ -133,65 +117,7 @@ std::optional<Roles> matchContraction(GenericBody &body) {
   return roles;
 }
 
-class ContractionLowering {
-public:
-  ContractionLowering(LoopEmitter &e, GenericBody &body, const Roles &roles)
-      : e(e), body(body), roles(roles), a(body.accesses[roles.a]), b(body.accesses[roles.b]),
-        c(body.result(0)), init(body.init(0)) {
-    aM = a.coef[roles.m];
-    aK = a.coef[roles.k];
-    bK = b.coef[roles.k];
-    bN = b.coef[roles.n];
-    cM = c.coef[roles.m];
-  }
-  void emit();
-
-private:
-  /// Where the loops around have arrived.
-  struct Place {
-    Value aBase, bBase, cBase, initBase;
-    /// Sizes of the block at hand.
-    OpFoldResult mc, nc, kc;
-  };
-  /// Rows or columns of one register tile: `full` computed; fewer of them real
-  /// where `real` is set (a constant or a value).
-  struct Part {
-    int64_t full = 0;
-    OpFoldResult real;
-  };
-
-  void chooseTile();
-  void emitParallel(unsigned level, const Cursor &at);
-  void emitReductions(unsigned level, const Cursor &at);
-  void emitMatrix(const Cursor &at);
-  /// for (iv = 0; iv < size; iv += step) body(iv, size of the block).
-  void blocks(OpFoldResult size, int64_t maxSize, int64_t step,
-              llvm::function_ref<void(Value, OpFoldResult)> body);
-  /// The loop over full parts of `size` by `step`, then the rest.
-  void parts(OpFoldResult size, int64_t step, bool exactRest,
-             llvm::function_ref<void(Value, Part)> body);
-  void packB(const Place &at);
-  void packBTransposed(Value panel, Value source, const Part &columns, OpFoldResult kc);
-  void packA(const Place &at);
-  void microKernel(const Place &at, Value i, const Part &rows, Value j, const Part &columns);
-  Value wide(Value value);
-  Value mask(const Part &columns, int64_t vector);
-  SmallVector<Value> transpose(ArrayRef<Value> rows);
-  Access flat(Value buffer) { return {buffer, e.getF32Type(), e.index(0), {}, {}}; }
-
-  LoopEmitter &e;
-  GenericBody &body;
-  const Roles &roles;
-  const Access &a, &b, &c, &init;
-  int64_t aM, aK, bK, bN, cM;
-  /// Register tile: rows, and vectors of 8 columns.
-  int64_t mr = 6, nv = 2;
-  int64_t blockK = 0, blockN = 0, blockM = 0;
-  bool packsA = false;
-  /// The sum over k is done in one block: it starts from the init.
-  bool oneBlock = false;
-  Value packedA, packedB;
-};
+} // namespace
 
 /// Fills the registers best for this size: cycles per k are bound by FMAs (two
 /// a cycle), loads (two a cycle) and, in small tiles, by the FMA's latency.
@@ -201,13 +127,15 @@ void ContractionLowering::chooseTile() {
     return std::max({rows * vectors / 2.0, (rows + vectors) / 2.0, 4.0});
   };
   double best = 0;
-  const std::pair<int64_t, int64_t> shapes[] = {{6, 2}, {4, 3}, {5, 2}, {4, 2}, {3, 4}, {2, 6}};
+  const std::pair<int64_t, int64_t> shapes[] = {{6, 2}, {4, 3}, {5, 2},
+                                                {4, 2}, {3, 4}, {2, 6}};
   for (auto [rows, vectors] : shapes) {
     double total = 0;
     int64_t columns = vectors * W;
     for (int64_t j = 0; j < n; j += columns) {
       int64_t v = std::min(vectors, (n - j + W - 1) / W);
-      total += (m / rows) * cycles(rows, v) + (m % rows ? cycles(m % rows, v) : 0);
+      total +=
+          (m / rows) * cycles(rows, v) + (m % rows ? cycles(m % rows, v) : 0);
     }
     if (best == 0 || total < best * 0.97) {
       best = total;
@@ -229,7 +157,8 @@ void ContractionLowering::emit() {
   blockM = std::min<int64_t>(llvm::alignTo(m, mr), llvm::alignTo(kBlockM, mr));
   packsA = aK != 1 || !a.elementType.isF32();
   bool plainInit = init.splat || init.coef[roles.n] == 1;
-  oneBlock = count == 1 && roles.reductions.empty() && plainInit && init.elementType.isF32();
+  oneBlock = count == 1 && roles.reductions.empty() && plainInit &&
+             init.elementType.isF32();
   packedB = e.stackBuffer(e.getF32Type(), blockK * blockN);
   if (packsA)
     packedA = e.stackBuffer(e.getF32Type(), blockK * blockM);
@@ -264,8 +193,9 @@ void ContractionLowering::emitReductions(unsigned level, const Cursor &at) {
          [&](Value iv) { emitReductions(level + 1, body.enter(at, d, iv)); });
 }
 
-void ContractionLowering::blocks(OpFoldResult size, int64_t maxSize, int64_t step,
-                                 llvm::function_ref<void(Value, OpFoldResult)> body) {
+void ContractionLowering::blocks(
+    OpFoldResult size, int64_t maxSize, int64_t step,
+    llvm::function_ref<void(Value, OpFoldResult)> body) {
   if (maxSize <= step)
     return body(e.index(0), size);
   auto fixed = getConstantIntValue(size);
@@ -278,16 +208,24 @@ void ContractionLowering::blocks(OpFoldResult size, int64_t maxSize, int64_t ste
 }
 
 void ContractionLowering::parts(OpFoldResult size, int64_t step, bool exactRest,
-                                llvm::function_ref<void(Value, Part)> body) {
+                                llvm::function_ref<void(Value, Part)> body,
+                                bool unrolled) {
   OpFoldResult full = e.roundDown(size, step);
-  e.loop(e.getIndexAttr(0), full, step, [&](Value iv) { body(iv, {step, {}}); });
-  if (auto fixed = getConstantIntValue(size)) {
+  auto fixed = getConstantIntValue(size);
+  if (unrolled && fixed)
+    for (int64_t at = 0; at + step <= *fixed; at += step)
+      body(e.index(at), {step, {}});
+  else
+    e.loop(e.getIndexAttr(0), full, step,
+           [&](Value iv) { body(iv, {step, {}}); });
+  if (fixed) {
     int64_t rest = *fixed % step;
     // Rows: a tile of that size; columns: whole vectors, the last one masked.
     int64_t computed = exactRest ? rest : llvm::alignTo(rest, W);
     if (rest)
-      body(e.index(*fixed - rest), {computed, computed == rest ? OpFoldResult()
-                                                               : e.getIndexAttr(rest)});
+      body(
+          e.index(*fixed - rest),
+          {computed, computed == rest ? OpFoldResult() : e.getIndexAttr(rest)});
     return;
   }
   Value start = e.asValue(full), end = e.asValue(size);
@@ -298,7 +236,8 @@ void ContractionLowering::parts(OpFoldResult size, int64_t step, bool exactRest,
 }
 
 void ContractionLowering::emitMatrix(const Cursor &at) {
-  const LoopDim &m = body.dims[roles.m], &n = body.dims[roles.n], &k = body.dims[roles.k];
+  const LoopDim &m = body.dims[roles.m], &n = body.dims[roles.n],
+                &k = body.dims[roles.k];
   auto along = [&](Value base, Value iv, int64_t stride) {
     return e.addIndex(base, e.mulIndex(iv, stride));
   };
@@ -327,159 +266,12 @@ void ContractionLowering::emitMatrix(const Cursor &at) {
         place.mc = mc;
         if (packsA)
           packA(place);
-        parts(place.nc, nv * W, /*exactRest=*/false, [&](Value j, Part columns) {
-          parts(place.mc, mr, /*exactRest=*/true,
-                [&](Value i, Part rows) { microKernel(place, i, rows, j, columns); });
-        });
-      });
-    });
-  });
-}
-
-//===----------------------------------------------------------------------===//
-// Packing
-//===----------------------------------------------------------------------===//
-
-Value ContractionLowering::wide(Value value) {
-  if (getElementTypeOrSelf(value.getType()).isF32())
-    return value;
-  Type type = e.getF32Type();
-  if (auto vector = dyn_cast<VectorType>(value.getType()))
-    type = VectorType::get(vector.getShape(), type);
-  return arith::ExtFOp::create(e, type, value);
-}
-
-/// Lanes of the given vector of a tile's columns that exist.
-Value ContractionLowering::mask(const Part &columns, int64_t vector) {
-  VectorType type = e.laneType(e.getI32Type(), W);
-  SmallVector<int32_t> numbers;
-  for (int64_t l = 0; l < W; ++l)
-    numbers.push_back(vector * W + l);
-  Value lanes =
-      arith::ConstantOp::create(e, DenseElementsAttr::get(type, ArrayRef<int32_t>(numbers)));
-  Value real = arith::IndexCastOp::create(e, e.getI32Type(), e.asValue(columns.real));
-  return arith::CmpIOp::create(e, arith::CmpIPredicate::slt, lanes,
-                               vector::BroadcastOp::create(e, type, real));
-}
-
-/// Packed B: panels of NR columns; in a panel rows of k, NR floats each. What
-/// lies beside the real columns is never looked at. Memory is read in the order
-/// it lies in: few pages are open at a time.
-void ContractionLowering::packB(const Place &at) {
-  Access to = flat(packedB);
-  const int64_t nr = nv * W;
-  if (bK == 1 && bN != 1) {
-    parts(at.nc, nr, /*exactRest=*/false, [&](Value j, Part columns) {
-      packBTransposed(e.mulIndex(j, blockK), e.addIndex(at.bBase, e.mulIndex(j, bN)), columns,
-                      at.kc);
-    });
-    return;
-  }
-  e.loop(e.getIndexAttr(0), at.kc, 1, [&](Value k) {
-    Value fromRow = e.addIndex(at.bBase, e.mulIndex(k, bK));
-    Value toRow = e.mulIndex(k, nr);
-    parts(at.nc, nr, /*exactRest=*/false, [&](Value j, Part columns) {
-      Value from = e.addIndex(fromRow, e.mulIndex(j, bN));
-      Value row = e.addIndex(toRow, e.mulIndex(j, blockK));
-      auto fixed = getConstantIntValue(columns.real);
-      if (columns.real && (!fixed || bN != 1)) {
-        // A ragged edge, element by element.
-        e.loop(e.getIndexAttr(0), columns.real, 1, [&](Value column) {
-          Value value = e.loadScalar(b, e.addIndex(from, e.mulIndex(column, bN)));
-          e.storeScalar(to, e.addIndex(row, column), wide(value));
-        });
-        return;
-      }
-      for (int64_t v = 0; v < columns.full / W; ++v) {
-        int64_t lanes = fixed ? std::min(W, *fixed - v * W) : W;
-        Lanes value = e.load(b, e.addIndex(from, e.index(v * W * bN)), bN, lanes);
-        Value vector = wide(e.materialise(value, lanes));
-        e.store(to, e.addIndex(row, e.index(v * W)), 1, lanes,
-                {lanes == 1 ? Lanes::Form::Uniform : Lanes::Form::Vector, vector});
-      }
-    });
-  });
-}
-
-/// Rows become columns, 8 by 8.
-SmallVector<Value> ContractionLowering::transpose(ArrayRef<Value> rows) {
-  SmallVector<Value> now(rows);
-  auto shuffle = [&](Value x, Value y, ArrayRef<int64_t> lanes) -> Value {
-    return vector::ShuffleOp::create(e, x, y, lanes);
-  };
-  // Pairs, then quadruples within 128-bit halves, then the halves.
-  SmallVector<Value> pairs(8), quads(8), out(8);
-  for (int i = 0; i < 8; i += 2) {
-    pairs[i] = shuffle(now[i], now[i + 1], {0, 8, 1, 9, 4, 12, 5, 13});
-    pairs[i + 1] = shuffle(now[i], now[i + 1], {2, 10, 3, 11, 6, 14, 7, 15});
-  }
-  for (int half = 0; half < 2; ++half)
-    for (int i = 0; i < 2; ++i) {
-      Value x = pairs[half * 4 + i], y = pairs[half * 4 + 2 + i];
-      quads[half * 4 + 2 * i] = shuffle(x, y, {0, 1, 8, 9, 4, 5, 12, 13});
-      quads[half * 4 + 2 * i + 1] = shuffle(x, y, {2, 3, 10, 11, 6, 7, 14, 15});
-    }
-  for (int i = 0; i < 4; ++i) {
-    out[i] = shuffle(quads[i], quads[4 + i], {0, 1, 2, 3, 8, 9, 10, 11});
-    out[4 + i] = shuffle(quads[i], quads[4 + i], {4, 5, 6, 7, 12, 13, 14, 15});
-  }
-  return out;
-}
-
-void ContractionLowering::packBTransposed(Value panel, Value source, const Part &columns,
-                                          OpFoldResult kc) {
-  Access to = flat(packedB);
-  const int64_t nr = nv * W;
-  auto oneColumn = [&](Value column, OpFoldResult from) {
-    e.loop(from, kc, 1, [&](Value k) {
-      Value value = e.loadScalar(b, e.addIndex(e.addIndex(source, e.mulIndex(column, bN)), k));
-      e.storeScalar(to, e.addIndex(e.addIndex(panel, e.mulIndex(k, nr)), column), wide(value));
-    });
-  };
-  int64_t groups = columns.real ? 0 : columns.full / W;
-  if (auto fixed = getConstantIntValue(columns.real))
-    groups = *fixed / W;
-  OpFoldResult full = e.roundDown(kc, W);
-  for (int64_t g = 0; g < groups; ++g) {
-    e.loop(e.getIndexAttr(0), full, W, [&](Value k) {
-      SmallVector<Value> rows;
-      for (int64_t l = 0; l < W; ++l) {
-        Value from = e.addIndex(e.addIndex(source, e.index((g * W + l) * bN)), k);
-        rows.push_back(wide(e.load(b, from, 1, W).value));
-      }
-      for (auto [l, row] : llvm::enumerate(transpose(rows))) {
-        Value where = e.addIndex(panel, e.mulIndex(k, nr));
-        e.store(to, e.addIndex(where, e.index(l * nr + g * W)), 1, W,
-                {Lanes::Form::Vector, row});
-      }
-    });
-    for (int64_t l = 0; l < W; ++l)
-      oneColumn(e.index(g * W + l), full);
-  }
-  OpFoldResult end = columns.real ? columns.real : e.getIndexAttr(columns.full);
-  e.loop(e.getIndexAttr(groups * W), end, 1,
-         [&](Value column) { oneColumn(column, e.getIndexAttr(0)); });
-}
-
-/// Packed A: panels of MR rows; in a panel columns of k, MR floats each.
-void ContractionLowering::packA(const Place &at) {
-  Access to = flat(packedA);
-  e.loop(e.getIndexAttr(0), at.kc, 1, [&](Value k) {
-    Value fromColumn = e.addIndex(at.aBase, e.mulIndex(k, aK));
-    Value toColumn = e.mulIndex(k, mr);
-    parts(at.mc, mr, /*exactRest=*/true, [&](Value i, Part rows) {
-      Value from = e.addIndex(fromColumn, e.mulIndex(i, aM));
-      Value column = e.addIndex(toColumn, e.mulIndex(i, blockK));
-      if (!rows.real && rows.full > 1) {
-        Lanes value = e.load(a, from, aM, rows.full);
-        e.store(to, column, 1, rows.full,
-                {Lanes::Form::Vector, wide(e.materialise(value, rows.full))});
-        return;
-      }
-      OpFoldResult end = rows.real ? rows.real : e.getIndexAttr(rows.full);
-      e.loop(e.getIndexAttr(0), end, 1, [&](Value r) {
-        Value value = e.loadScalar(a, e.addIndex(from, e.mulIndex(r, aM)));
-        e.storeScalar(to, e.addIndex(column, r), wide(value));
+        parts(
+            place.nc, nv * W, /*exactRest=*/false, [&](Value j, Part columns) {
+              parts(place.mc, mr, /*exactRest=*/true, [&](Value i, Part rows) {
+                microKernel(place, i, rows, j, columns);
+              });
+            });
       });
     });
   });
@@ -489,7 +281,22 @@ void ContractionLowering::packA(const Place &at) {
 // The register tile
 //===----------------------------------------------------------------------===//
 
-void ContractionLowering::microKernel(const Place &at, Value i, const Part &rows, Value j,
+/// Lanes of the given vector of a tile's columns that exist.
+Value ContractionLowering::mask(const Part &columns, int64_t vector) {
+  VectorType type = e.laneType(e.getI32Type(), W);
+  SmallVector<int32_t> numbers;
+  for (int64_t l = 0; l < W; ++l)
+    numbers.push_back(vector * W + l);
+  Value lanes = arith::ConstantOp::create(
+      e, DenseElementsAttr::get(type, ArrayRef<int32_t>(numbers)));
+  Value real =
+      arith::IndexCastOp::create(e, e.getI32Type(), e.asValue(columns.real));
+  return arith::CmpIOp::create(e, arith::CmpIPredicate::slt, lanes,
+                               vector::BroadcastOp::create(e, type, real));
+}
+
+void ContractionLowering::microKernel(const Place &at, Value i,
+                                      const Part &rows, Value j,
                                       const Part &columns) {
   const int64_t vectors = columns.full / W, nr = nv * W;
   VectorType type = e.laneType(e.getF32Type(), W);
@@ -506,7 +313,8 @@ void ContractionLowering::microKernel(const Place &at, Value i, const Part &rows
   SmallVector<Value> masks(vectors);
   if (columns.real)
     for (int64_t v = 0; v < vectors; ++v)
-      if (auto fixed = getConstantIntValue(columns.real); !fixed || *fixed < (v + 1) * W)
+      if (auto fixed = getConstantIntValue(columns.real);
+          !fixed || *fixed < (v + 1) * W)
         masks[v] = mask(columns, v);
   auto offset = [&](Value base, int64_t r, int64_t stride, int64_t v) {
     Value at0 = e.addIndex(base, e.mulIndex(row[r], stride));
@@ -525,8 +333,8 @@ void ContractionLowering::microKernel(const Place &at, Value i, const Part &rows
                              : offset(at.cBase, r, cM, v);
       if (masks[v]) {
         Value zero = arith::ConstantOp::create(e, e.getZeroAttr(type));
-        sums.push_back(
-            vector::MaskedLoadOp::create(e, type, from.memref, where, masks[v], zero));
+        sums.push_back(vector::MaskedLoadOp::create(e, type, from.memref, where,
+                                                    masks[v], zero));
       } else {
         sums.push_back(vector::LoadOp::create(e, type, from.memref, where));
       }
@@ -539,29 +347,32 @@ void ContractionLowering::microKernel(const Place &at, Value i, const Part &rows
                           : e.addIndex(at.aBase, e.mulIndex(row[r], aM)));
   const int64_t stepA = packsA ? mr : aK;
   Access fromA = packsA ? flat(packedA) : a;
-  sums = e.loop(e.getIndexAttr(0), at.kc, 1, sums, [&](Value k, ValueRange carried) {
-    SmallVector<Value> next(carried), columnsB;
-    Value rowB = e.addIndex(panelB, e.mulIndex(k, nr));
-    for (int64_t v = 0; v < vectors; ++v)
-      columnsB.push_back(vector::LoadOp::create(e, type, packedB,
-                                                ValueRange{e.addIndex(rowB, e.index(v * W))}));
-    for (int64_t r = 0; r < rows.full; ++r) {
-      Value x = e.loadScalar(fromA, e.addIndex(rowA[r], e.mulIndex(k, stepA)));
-      Value splat = vector::BroadcastOp::create(e, type, x);
-      for (int64_t v = 0; v < vectors; ++v) {
-        Value &sum = next[r * vectors + v];
-        sum = vector::FMAOp::create(e, splat, columnsB[v], sum);
-      }
-    }
-    return next;
-  });
+  sums = e.loop(
+      e.getIndexAttr(0), at.kc, 1, sums, [&](Value k, ValueRange carried) {
+        SmallVector<Value> next(carried), columnsB;
+        Value rowB = e.addIndex(panelB, e.mulIndex(k, nr));
+        for (int64_t v = 0; v < vectors; ++v)
+          columnsB.push_back(vector::LoadOp::create(
+              e, type, packedB, ValueRange{e.addIndex(rowB, e.index(v * W))}));
+        for (int64_t r = 0; r < rows.full; ++r) {
+          Value x =
+              e.loadScalar(fromA, e.addIndex(rowA[r], e.mulIndex(k, stepA)));
+          Value splat = vector::BroadcastOp::create(e, type, x);
+          for (int64_t v = 0; v < vectors; ++v) {
+            Value &sum = next[r * vectors + v];
+            sum = vector::FMAOp::create(e, splat, columnsB[v], sum);
+          }
+        }
+        return next;
+      });
 
   for (int64_t r = 0; r < rows.full; ++r) {
     auto storeRow = [&] {
       for (int64_t v = 0; v < vectors; ++v) {
         Value where = offset(at.cBase, r, cM, v);
         if (masks[v])
-          vector::MaskedStoreOp::create(e, c.memref, where, masks[v], sums[r * vectors + v]);
+          vector::MaskedStoreOp::create(e, c.memref, where, masks[v],
+                                        sums[r * vectors + v]);
         else
           vector::StoreOp::create(e, sums[r * vectors + v], c.memref, where);
       }
@@ -570,13 +381,11 @@ void ContractionLowering::microKernel(const Place &at, Value i, const Part &rows
       storeRow();
       continue;
     }
-    Value exists = arith::CmpIOp::create(e, arith::CmpIPredicate::slt, e.index(r),
-                                         e.asValue(rows.real));
+    Value exists = arith::CmpIOp::create(e, arith::CmpIPredicate::slt,
+                                         e.index(r), e.asValue(rows.real));
     emitIf(e, exists, storeRow);
   }
 }
-
-} // namespace
 
 bool emitContraction(LoopEmitter &e, linalg::GenericOp op) {
   GenericBody body(e, op);

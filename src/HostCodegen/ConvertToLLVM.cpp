@@ -29,7 +29,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 using namespace mlir;
 
@@ -40,7 +40,8 @@ namespace nova::host {
 static LogicalResult widenShortFloats(ModuleOp module) {
   MLIRContext *context = module.getContext();
   TypeConverter converter;
-  converter.addConversion([](Type type) -> std::optional<Type> { return type; });
+  converter.addConversion(
+      [](Type type) -> std::optional<Type> { return type; });
   arith::populateEmulateUnsupportedFloatsConversions(
       converter, {BFloat16Type::get(context), Float16Type::get(context)},
       Float32Type::get(context));
@@ -51,17 +52,62 @@ static LogicalResult widenShortFloats(ModuleOp module) {
   return applyPartialConversion(module, target, std::move(patterns));
 }
 
+namespace {
+/// maximum and minimum that return NaN if either side is NaN: the processor's
+/// max(x, y) is `x > y ? x : y`, so a NaN in y comes through, and one in x is
+/// put in. Which zero comes out of two zeros is open, as in PyTorch. (LLVM's
+/// own lowering orders the zeros too, at three times the cost.)
+template <typename Op, arith::CmpFPredicate predicate>
+struct ExpandNaNPropagating : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(Op op,
+                                PatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value x = op.getRhs(), y = op.getLhs();
+    Value better = arith::CmpFOp::create(rewriter, loc, predicate, x, y);
+    Value best = arith::SelectOp::create(rewriter, loc, better, x, y);
+    Value nan =
+        arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::UNO, x, x);
+    auto vector = dyn_cast<VectorType>(op.getType());
+    unsigned bits = getElementTypeOrSelf(op.getType()).getIntOrFloatBitWidth();
+    if (!vector || bits < 32) {
+      rewriter.replaceOpWithNewOp<arith::SelectOp>(op, nan, x, best);
+      return success();
+    }
+    // All ones are a NaN: an OR is cheaper than a blend, most of all in the
+    // chain of a reduction.
+    auto integers =
+        VectorType::get(vector.getShape(), rewriter.getIntegerType(bits));
+    Value mask = arith::ExtSIOp::create(rewriter, loc, integers, nan);
+    Value raw = arith::BitcastOp::create(rewriter, loc, integers, best);
+    Value marked = arith::OrIOp::create(rewriter, loc, raw, mask);
+    rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, op.getType(), marked);
+    return success();
+  }
+};
+} // namespace
+
 LogicalResult convertLoopsToLLVM(ModuleOp module) {
   MLIRContext *context = module.getContext();
   if (failed(widenShortFloats(module)))
     return failure();
+  // Walks, not the greedy driver: that one folds math ops of constants with the
+  // libm of this machine.
   {
     RewritePatternSet patterns(context);
     populateExpandMathPatterns(patterns);
+    walkAndApplyPatterns(module, std::move(patterns));
+  }
+  {
+    RewritePatternSet patterns(context);
+    patterns.add<
+        ExpandNaNPropagating<arith::MaximumFOp, arith::CmpFPredicate::OGT>,
+        ExpandNaNPropagating<arith::MinimumFOp, arith::CmpFPredicate::OLT>>(
+        context);
     arith::populateCeilFloorDivExpandOpsPatterns(patterns);
     arith::populateExpandBFloat16Patterns(patterns);
-    if (failed(applyPatternsGreedily(module, std::move(patterns))))
-      return module.emitError() << "expansion of arith and math did not converge";
+    walkAndApplyPatterns(module, std::move(patterns));
   }
   {
     RewritePatternSet patterns(context);

@@ -44,32 +44,41 @@ makeTarget(const HostCodegenOptions &options) {
   std::string error;
   const llvm::Target *target = TargetRegistry::lookupTarget(triple, error);
   if (!target)
-    return nova::Error{ErrorCode::Missing, "no code generator for " + std::string(kTriple) +
-                                               " in this LLVM: " + error, {}};
-  std::unique_ptr<MCSubtargetInfo> known(target->createMCSubtargetInfo(triple, "", ""));
+    return nova::Error{ErrorCode::Missing,
+                       "no code generator for " + std::string(kTriple) +
+                           " in this LLVM: " + error,
+                       {}};
+  std::unique_ptr<MCSubtargetInfo> known(
+      target->createMCSubtargetInfo(triple, "", ""));
   if (!known->isCPUStringValid(options.cpu))
-    return nova::Error{ErrorCode::Usage, "unknown processor '" + options.cpu + "'",
+    return nova::Error{ErrorCode::Usage,
+                       "unknown processor '" + options.cpu + "'",
                        "names are LLVM's: x86-64-v3, skylake, znver4, ..."};
   TargetOptions targetOptions;
   // Only operations marked `contract` fuse.
   targetOptions.AllowFPOpFusion = FPOpFusion::Standard;
   CodeGenOptLevel level = *CodeGenOpt::getLevel(std::min(options.optLevel, 3u));
-  return std::unique_ptr<TargetMachine>(target->createTargetMachine(
-      triple, options.cpu, "", targetOptions, Reloc::PIC_, CodeModel::Small, level));
+  return std::unique_ptr<TargetMachine>(
+      target->createTargetMachine(triple, options.cpu, "", targetOptions,
+                                  Reloc::PIC_, CodeModel::Small, level));
 }
 
-/// void symbol(ptr args, i64 first, i64 last): loads the pointers, calls the body.
+/// void symbol(ptr args, i64 first, i64 last): loads the pointers, calls the
+/// body.
 static void addEntry(llvm::Module &module, Function *body, StringRef symbol) {
   LLVMContext &context = module.getContext();
   Type *pointer = PointerType::getUnqual(context);
   Type *i64 = Type::getInt64Ty(context);
-  auto *type = FunctionType::get(Type::getVoidTy(context), {pointer, i64, i64}, false);
-  auto *entry = Function::Create(type, GlobalValue::ExternalLinkage, symbol, module);
+  auto *type =
+      FunctionType::get(Type::getVoidTy(context), {pointer, i64, i64}, false);
+  auto *entry =
+      Function::Create(type, GlobalValue::ExternalLinkage, symbol, module);
   IRBuilder<> builder(BasicBlock::Create(context, "", entry));
   SmallVector<Value *> operands;
   unsigned buffers = body->arg_size() - 2;
   for (unsigned i = 0; i < buffers; ++i) {
-    Value *slot = builder.CreateConstInBoundsGEP1_64(pointer, entry->getArg(0), i);
+    Value *slot =
+        builder.CreateConstInBoundsGEP1_64(pointer, entry->getArg(0), i);
     operands.push_back(builder.CreateLoad(pointer, slot));
   }
   operands.push_back(entry->getArg(1));
@@ -78,13 +87,15 @@ static void addEntry(llvm::Module &module, Function *body, StringRef symbol) {
   builder.CreateRetVoid();
 }
 
-static void optimise(llvm::Module &module, TargetMachine &machine, TargetLibraryInfoImpl &library,
-                     unsigned level) {
+static void optimise(llvm::Module &module, TargetMachine &machine,
+                     TargetLibraryInfoImpl &library, unsigned level) {
   PipelineTuningOptions tuning;
-  // The loops come vectorised; LLVM would only add versions of their tails.
+  // The loops come vectorised and unrolled as far as it pays; LLVM would only
+  // multiply their tails.
   tuning.LoopVectorization = false;
   tuning.LoopInterleaving = false;
   tuning.SLPVectorization = false;
+  tuning.LoopUnrolling = false;
   LoopAnalysisManager lam;
   FunctionAnalysisManager fam;
   CGSCCAnalysisManager cgam;
@@ -96,17 +107,19 @@ static void optimise(llvm::Module &module, TargetMachine &machine, TargetLibrary
   builder.registerFunctionAnalyses(fam);
   builder.registerLoopAnalyses(lam);
   builder.crossRegisterProxies(lam, fam, cgam, mam);
-  const OptimizationLevel levels[] = {OptimizationLevel::O0, OptimizationLevel::O1,
-                                      OptimizationLevel::O2, OptimizationLevel::O3};
+  const OptimizationLevel levels[] = {
+      OptimizationLevel::O0, OptimizationLevel::O1, OptimizationLevel::O2,
+      OptimizationLevel::O3};
   OptimizationLevel chosen = levels[std::min(level, 3u)];
-  ModulePassManager passes = chosen == OptimizationLevel::O0
-                                 ? builder.buildO0DefaultPipeline(chosen)
-                                 : builder.buildPerModuleDefaultPipeline(chosen);
+  ModulePassManager passes =
+      chosen == OptimizationLevel::O0
+          ? builder.buildO0DefaultPipeline(chosen)
+          : builder.buildPerModuleDefaultPipeline(chosen);
   passes.run(module, mam);
 }
 
-/// A choice between two bfloat16 becomes one between their bits: LLVM's x86 back
-/// end widens the former to float and rounds back by a library call.
+/// A choice between two bfloat16 becomes one between their bits: LLVM's x86
+/// back end widens the former to float and rounds back by a library call.
 static void selectBFloatsByBits(llvm::Module &module) {
   for (Function &function : module)
     for (BasicBlock &block : function)
@@ -116,16 +129,20 @@ static void selectBFloatsByBits(llvm::Module &module) {
           continue;
         IRBuilder<> builder(select);
         Type *bits = select->getType()->getWithNewType(builder.getInt16Ty());
-        Value *chosen = builder.CreateSelect(select->getCondition(), builder.CreateBitCast(select->getTrueValue(), bits),
-                                             builder.CreateBitCast(select->getFalseValue(), bits));
-        select->replaceAllUsesWith(builder.CreateBitCast(chosen, select->getType()));
+        Value *chosen = builder.CreateSelect(
+            select->getCondition(),
+            builder.CreateBitCast(select->getTrueValue(), bits),
+            builder.CreateBitCast(select->getFalseValue(), bits));
+        select->replaceAllUsesWith(
+            builder.CreateBitCast(chosen, select->getType()));
         select->eraseFromParent();
       }
 }
 
 /// An error if the object needs anything from outside.
 static Status checkSelfContained(StringRef bytes, StringRef kernel) {
-  auto object = object::ObjectFile::createObjectFile(MemoryBufferRef(bytes, "kernel"));
+  auto object =
+      object::ObjectFile::createObjectFile(MemoryBufferRef(bytes, "kernel"));
   if (!object)
     return internal("kernel '" + kernel + "': " + toString(object.takeError()));
   for (const object::SymbolRef &symbol : (*object)->symbols()) {
@@ -144,7 +161,8 @@ static Status checkSelfContained(StringRef bytes, StringRef kernel) {
   return Status::ok();
 }
 
-nova::Expected<std::string> emitObject(llvm::Module &module, StringRef kernel, StringRef symbol,
+nova::Expected<std::string> emitObject(llvm::Module &module, StringRef kernel,
+                                       StringRef symbol,
                                        const HostCodegenOptions &options) {
   auto target = makeTarget(options);
   if (!target)
@@ -160,10 +178,12 @@ nova::Expected<std::string> emitObject(llvm::Module &module, StringRef kernel, S
     if (!function.isDeclaration())
       body = &function;
   if (!body)
-    return internal("kernel '" + kernel + "': no function came out of its lowering");
+    return internal("kernel '" + kernel +
+                    "': no function came out of its lowering");
   body->setName(symbol + ".body");
   body->setLinkage(GlobalValue::InternalLinkage);
-  body->addFnAttr(Attribute::NoInline); // Keeps what its arguments' attributes say.
+  body->addFnAttr(
+      Attribute::NoInline); // Keeps what its arguments' attributes say.
   addEntry(module, body, symbol);
   for (Function &function : module) {
     if (function.isDeclaration())
@@ -188,7 +208,8 @@ nova::Expected<std::string> emitObject(llvm::Module &module, StringRef kernel, S
   raw_svector_ostream stream(bytes);
   legacy::PassManager codegen;
   codegen.add(new TargetLibraryInfoWrapperPass(library));
-  if (machine->addPassesToEmitFile(codegen, stream, nullptr, CodeGenFileType::ObjectFile))
+  if (machine->addPassesToEmitFile(codegen, stream, nullptr,
+                                   CodeGenFileType::ObjectFile))
     return internal("the code generator cannot write object files");
   codegen.run(module);
   std::string object(bytes.begin(), bytes.end());

@@ -1,4 +1,5 @@
-//===- GenericBody.h - A generic's body, one scalar or W lanes at a time ---===//
+//===- GenericBody.h - A generic's body, one scalar or W lanes at a time
+//---===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -38,13 +39,19 @@ public:
   unsigned numInputs, numResults;
 
   const Access &init(unsigned r) const { return accesses[numInputs + r]; }
-  const Access &result(unsigned r) const { return accesses[numInputs + numResults + r]; }
-  mlir::BlockArgument inputArg(unsigned i) { return op.getBody()->getArgument(i); }
+  const Access &result(unsigned r) const {
+    return accesses[numInputs + numResults + r];
+  }
+  mlir::BlockArgument inputArg(unsigned i) {
+    return op.getBody()->getArgument(i);
+  }
   mlir::BlockArgument outArg(unsigned r) {
     return op.getBody()->getArgument(numInputs + r);
   }
   /// Does anybody read result r?
-  bool isWritten(unsigned r) const { return static_cast<bool>(result(r).memref); }
+  bool isWritten(unsigned r) const {
+    return static_cast<bool>(result(r).memref);
+  }
 
   Cursor origin();
   /// The cursor with dimension d at `iv` (before: not entered).
@@ -58,11 +65,11 @@ public:
                    const Lanes &value);
   /// The yielded values at `width` points from `at` along `vdim`, given what
   /// the out arguments hold.
-  llvm::SmallVector<Lanes> compute(const Cursor &at, int64_t vdim, int64_t width,
-                                   llvm::ArrayRef<Lanes> outs);
+  llvm::SmallVector<Lanes> compute(const Cursor &at, int64_t vdim,
+                                   int64_t width, llvm::ArrayRef<Lanes> outs);
   /// One body op on lanes.
-  llvm::SmallVector<Lanes> apply(mlir::Operation *inner, llvm::ArrayRef<Lanes> operands,
-                                 int64_t width);
+  llvm::SmallVector<Lanes> apply(mlir::Operation *inner,
+                                 llvm::ArrayRef<Lanes> operands, int64_t width);
 
   /// The op that folds a value into result r, if every out argument is used
   /// once, by an associative and commutative op whose result is yielded.
@@ -75,9 +82,18 @@ public:
 
 private:
   /// Makes one dimension of two that every access walks as one (contiguous
-  /// rows, say): longer loops, fewer of them. The outer one keeps one iteration.
+  /// rows, say): longer loops, fewer of them. The outer one keeps one
+  /// iteration.
   void mergeDims();
-  Lanes extract(mlir::tensor::ExtractOp extract, llvm::ArrayRef<Lanes> indices, int64_t width);
+  /// Bounds of an integer of the body that follows from iteration indices and
+  /// constants alone; nothing if unknown or beyond 31 bits.
+  std::optional<std::pair<int64_t, int64_t>> bounds(mlir::Value value);
+  /// A comparison of two such integers in 32 bits; nothing if it is not one.
+  std::optional<Lanes> compareNarrow(mlir::Operation *inner,
+                                     llvm::ArrayRef<Lanes> operands,
+                                     int64_t width);
+  Lanes extract(mlir::tensor::ExtractOp extract, llvm::ArrayRef<Lanes> indices,
+                int64_t width);
 };
 
 } // namespace nova::host

@@ -1,4 +1,5 @@
-//===- GenericToLoops.cpp - linalg.generic as loops of scalars and vectors -===//
+//===- GenericToLoops.cpp - linalg.generic as loops of scalars and vectors
+//-===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,8 +8,9 @@
 //
 // Three shapes of loop nest, all with the parallel loops outside:
 //
-//   parallel, vectorised     for p.. { for v by 8*U { acc = init; for r.. acc = body; store } }
-//   reduction, vectorised    for p.. { for r.. { for v by 8*U: U vector accumulators };
+//   parallel, vectorised     for p.. { for v by 8*U { acc = init; for r.. acc =
+//   body; store } } reduction, vectorised    for p.. { for r.. { for v by 8*U:
+//   U vector accumulators };
 //                                      combine in a fixed order; store }
 //   scalar                   the first with one lane
 //
@@ -38,7 +40,8 @@ struct LoopPlan {
 
 class GenericLowering {
 public:
-  GenericLowering(LoopEmitter &e, linalg::GenericOp op) : e(e), body(e, op), op(op) {}
+  GenericLowering(LoopEmitter &e, linalg::GenericOp op)
+      : e(e), body(e, op), op(op) {}
   void emit();
 
 private:
@@ -49,8 +52,9 @@ private:
   void emitPoint(const Cursor &at, int64_t width, int64_t unroll);
   void emitVectorReduction(const Cursor &at);
   /// Loops over plan.reductions from `level` in, then `inner`.
-  SmallVector<Value> reduce(unsigned level, const Cursor &at, ValueRange carried,
-                            llvm::function_ref<SmallVector<Value>(const Cursor &, ValueRange)> inner);
+  SmallVector<Value> reduce(
+      unsigned level, const Cursor &at, ValueRange carried,
+      llvm::function_ref<SmallVector<Value>(const Cursor &, ValueRange)> inner);
   Value fold(Operation *combiner, Value lhs, Value rhs, int64_t width);
   Value foldLanes(Operation *combiner, Value vector);
 
@@ -62,9 +66,11 @@ private:
 
 /// Instructions a body op takes, roughly.
 double opCost(Operation &op) {
-  if (isa<linalg::IndexOp, linalg::YieldOp>(op) || op.hasTrait<OpTrait::ConstantLike>())
+  if (isa<linalg::IndexOp, linalg::YieldOp>(op) ||
+      op.hasTrait<OpTrait::ConstantLike>())
     return 0;
-  if (isa<math::MathDialect>(op.getDialect()) && !isa<math::AbsFOp, math::FmaOp>(op))
+  if (isa<math::MathDialect>(op.getDialect()) &&
+      !isa<math::AbsFOp, math::FmaOp>(op))
     return 20;
   if (isa<arith::DivFOp>(op))
     return 5;
@@ -102,7 +108,9 @@ double GenericLowering::laneCost(int64_t vdim) {
       auto strides = e.model.plan(extract.getTensor()).strides;
       for (auto [index, stride] : llvm::zip(extract.getIndices(), strides)) {
         auto form = forms.lookup_or(index, Lanes::Form::Uniform);
-        step += form == Lanes::Form::Step ? stride : form == Lanes::Form::Vector ? 2 : 0;
+        step += form == Lanes::Form::Step     ? stride
+                : form == Lanes::Form::Vector ? 2
+                                              : 0;
       }
       count(1, step == 0 ? Lanes::Form::Uniform : Lanes::Form::Vector, step);
       continue;
@@ -113,7 +121,8 @@ double GenericLowering::laneCost(int64_t vdim) {
   if (vdim < 0)
     return scalar;
   int64_t extent = body.dims[vdim].maxSize;
-  double total = (extent / kVectorWidth) * vector + (extent % kVectorWidth) * scalar;
+  double total =
+      (extent / kVectorWidth) * vector + (extent % kVectorWidth) * scalar;
   if (body.dims[vdim].reduction)
     total += 12.0 * body.numResults; // The final combination.
   return total / extent;
@@ -164,7 +173,11 @@ int64_t GenericLowering::chooseUnroll(int64_t vdim) {
   for (Operation &inner : op.getBody()->getOperations())
     cost += opCost(inner);
   // Registers hold the accumulators; long bodies fill the pipeline alone.
-  int64_t most = !reduces ? 1 : cost <= 4 ? 8 : cost <= 12 ? 4 : cost <= 40 ? 2 : 1;
+  int64_t most = !reduces     ? 1
+                 : cost <= 4  ? 8
+                 : cost <= 12 ? 4
+                 : cost <= 40 ? 2
+                              : 1;
   most = std::max<int64_t>(1, most / body.numResults);
   if (body.dims[vdim].reduction)
     most = std::min<int64_t>(most, 4);
@@ -198,9 +211,10 @@ void GenericLowering::emitParallel(unsigned level, const Cursor &at) {
     return emitVectorReduction(at);
   unsigned v = plan.vdim;
   OpFoldResult size = body.dims[v].size, done = e.getIndexAttr(0);
-  for (auto [width, unroll] : {std::pair<int64_t, int64_t>{kVectorWidth, plan.unroll},
-                               {kVectorWidth, 1},
-                               {1, 1}}) {
+  for (auto [width, unroll] :
+       {std::pair<int64_t, int64_t>{kVectorWidth, plan.unroll},
+        {kVectorWidth, 1},
+        {1, 1}}) {
     int64_t step = width * unroll;
     OpFoldResult end = step == 1 ? size : e.roundDown(size, step);
     e.loop(done, end, step, [&, width = width, unroll = unroll](Value iv) {
@@ -216,14 +230,16 @@ SmallVector<Value> GenericLowering::reduce(
   if (level == plan.reductions.size())
     return inner(at, carried);
   unsigned d = plan.reductions[level];
-  return e.loop(e.getIndexAttr(0), body.dims[d].size, 1, carried, [&](Value iv, ValueRange args) {
-    return reduce(level + 1, body.enter(at, d, iv), args, inner);
-  });
+  return e.loop(e.getIndexAttr(0), body.dims[d].size, 1, carried,
+                [&](Value iv, ValueRange args) {
+                  return reduce(level + 1, body.enter(at, d, iv), args, inner);
+                });
 }
 
 /// Everything at `unroll` x `width` points from `at` along the vector
 /// dimension, which is parallel.
-void GenericLowering::emitPoint(const Cursor &at, int64_t width, int64_t unroll) {
+void GenericLowering::emitPoint(const Cursor &at, int64_t width,
+                                int64_t unroll) {
   const int64_t v = plan.vdim;
   auto shifted = [&](const Cursor &from, int64_t u) {
     return u == 0 ? from : body.shift(from, v, u * width);
@@ -243,7 +259,8 @@ void GenericLowering::emitPoint(const Cursor &at, int64_t width, int64_t unroll)
   SmallVector<Value> carried;
   for (int64_t u = 0; u < unroll; ++u)
     for (unsigned r = 0; r < body.numResults; ++r)
-      carried.push_back(e.materialise(body.loadInit(shifted(at, u), r, v, width), width));
+      carried.push_back(
+          e.materialise(body.loadInit(shifted(at, u), r, v, width), width));
   auto form = width > 1 ? Lanes::Form::Vector : Lanes::Form::Uniform;
   carried = reduce(0, at, carried, [&](const Cursor &here, ValueRange args) {
     SmallVector<Value> next;
@@ -258,12 +275,15 @@ void GenericLowering::emitPoint(const Cursor &at, int64_t width, int64_t unroll)
   });
   for (int64_t u = 0; u < unroll; ++u)
     for (unsigned r = 0; r < body.numResults; ++r)
-      body.storeResult(shifted(at, u), r, v, width, {form, carried[u * body.numResults + r]});
+      body.storeResult(shifted(at, u), r, v, width,
+                       {form, carried[u * body.numResults + r]});
 }
 
-Value GenericLowering::fold(Operation *combiner, Value lhs, Value rhs, int64_t width) {
+Value GenericLowering::fold(Operation *combiner, Value lhs, Value rhs,
+                            int64_t width) {
   auto form = width > 1 ? Lanes::Form::Vector : Lanes::Form::Uniform;
-  return body.apply(combiner, {Lanes{form, lhs}, Lanes{form, rhs}}, width)[0].value;
+  return body.apply(combiner, {Lanes{form, lhs}, Lanes{form, rhs}}, width)[0]
+      .value;
 }
 
 /// Halves a vector until one element is left: a fixed order.
@@ -300,7 +320,8 @@ void GenericLowering::emitVectorReduction(const Cursor &at) {
   for (int64_t u = 0; u < unroll; ++u)
     for (unsigned r = 0; r < n; ++r)
       carried.push_back(e.materialise(
-          {Lanes::Form::Uniform, e.scalarConstant(body.identity(combiners[r]))}, kVectorWidth));
+          {Lanes::Form::Uniform, e.scalarConstant(body.identity(combiners[r]))},
+          kVectorWidth));
   for (unsigned r = 0; r < n; ++r)
     carried.push_back(body.loadInit(at, r, -1, 1).value);
 
@@ -314,7 +335,8 @@ void GenericLowering::emitVectorReduction(const Cursor &at) {
       unsigned first = count == 0 ? unroll * n : 0;
       unsigned length = count == 0 ? n : count * n;
       SmallVector<Value> part = e.loop(
-          done, end, step, ArrayRef(all).slice(first, length), [&](Value iv, ValueRange acc) {
+          done, end, step, ArrayRef(all).slice(first, length),
+          [&](Value iv, ValueRange acc) {
             Cursor base = body.enter(here, v, iv);
             int64_t width = count == 0 ? 1 : kVectorWidth;
             auto form = count == 0 ? Lanes::Form::Uniform : Lanes::Form::Vector;
@@ -342,7 +364,8 @@ void GenericLowering::emitVectorReduction(const Cursor &at) {
     while (vectors.size() > 1) {
       SmallVector<Value> half;
       for (size_t i = 0; i + 1 < vectors.size(); i += 2)
-        half.push_back(fold(combiners[r], vectors[i], vectors[i + 1], kVectorWidth));
+        half.push_back(
+            fold(combiners[r], vectors[i], vectors[i + 1], kVectorWidth));
       if (vectors.size() % 2)
         half.push_back(vectors.back());
       vectors = half;

@@ -24,7 +24,8 @@ mlir::LogicalResult convertLoopsToLLVM(mlir::ModuleOp module);
 /// pointers and two i64, adds the exported entry `symbol`, and emits an ELF
 /// object. `kernel` is for messages.
 Expected<std::string> emitObject(llvm::Module &module, llvm::StringRef kernel,
-                                 llvm::StringRef symbol, const HostCodegenOptions &options);
+                                 llvm::StringRef symbol,
+                                 const HostCodegenOptions &options);
 
 } // namespace nova::host
 

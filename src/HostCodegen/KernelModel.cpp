@@ -1,4 +1,5 @@
-//===- KernelModel.cpp - What a kernel function computes, where, and how ---===//
+//===- KernelModel.cpp - What a kernel function computes, where, and how
+//---===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -53,12 +54,14 @@ OpFoldResult splatValue(Value value) {
 
 Binding iterationBinding(const KernelModel &model, linalg::GenericOp op) {
   Binding loops(op.getNumLoops(), kLocal);
-  for (auto [result, init] : llvm::zip_equal(op.getResults(), op.getDpsInitsMutable())) {
+  for (auto [result, init] :
+       llvm::zip_equal(op.getResults(), op.getDpsInitsMutable())) {
     auto it = model.values.find(result);
     if (it == model.values.end())
       continue;
     AffineMap map = op.getMatchingIndexingMap(&init);
-    for (auto [expr, space] : llvm::zip_equal(map.getResults(), it->second.binding))
+    for (auto [expr, space] :
+         llvm::zip_equal(map.getResults(), it->second.binding))
       if (auto dim = dyn_cast<AffineDimExpr>(expr))
         if (space != kLocal)
           loops[dim.getPosition()] = space;
@@ -66,12 +69,11 @@ Binding iterationBinding(const KernelModel &model, linalg::GenericOp op) {
   return loops;
 }
 
-namespace {
-
-/// The refusal every check below uses: on the op, naming the kernel.
 InFlightDiagnostic refuse(func::FuncOp func, Operation *op) {
   return op->emitError() << "kernel '" << func.getSymName() << "': ";
 }
+
+namespace {
 
 std::string spell(ArrayRef<int64_t> values) {
   std::string text;
@@ -93,8 +95,10 @@ bool isSupportedElement(Type type) {
 bool isLinear(AffineExpr expr) {
   bool linear = true;
   expr.walk([&](AffineExpr inner) {
-    linear &= !llvm::is_contained(
-        {AffineExprKind::FloorDiv, AffineExprKind::CeilDiv, AffineExprKind::Mod}, inner.getKind());
+    linear &=
+        !llvm::is_contained({AffineExprKind::FloorDiv, AffineExprKind::CeilDiv,
+                             AffineExprKind::Mod},
+                            inner.getKind());
   });
   return linear && expr.isPureAffine();
 }
@@ -110,8 +114,8 @@ bool isSupportedBodyOp(Operation &op) {
           isa<arith::ArithDialect, math::MathDialect>(op.getDialect()));
 }
 
-/// Builds a KernelModel: attributes, then bindings from the results backward,
-/// then storage forward.
+/// Builds a KernelModel: attributes, then bindings from the results backward;
+/// planStorage does the rest.
 class Modeler {
 public:
   explicit Modeler(func::FuncOp func) { model.func = func; }
@@ -125,7 +129,8 @@ private:
   LogicalResult bindBody();
   LogicalResult bindGeneric(linalg::GenericOp op);
   LogicalResult bindGenericBody(linalg::GenericOp op);
-  LogicalResult bindLikeResult(Operation *op, ValueRange same, int64_t localDim);
+  LogicalResult bindLikeResult(Operation *op, ValueRange same,
+                               int64_t localDim);
   LogicalResult bindScatter(ScatterOp op);
   LogicalResult bindIndexPut(IndexPutOp op);
   /// Asks that `value` be bound as `binding`; `reader` is who needs it so.
@@ -143,16 +148,9 @@ private:
     return out;
   }
 
-  LogicalResult assignStorage();
-  void assignScratch();
-  /// May result `r` be written while the kernel runs, although `argument`
-  /// shares its memory? Failure if not even a copy at the end would be right.
-  FailureOr<bool> writesInPlace(unsigned argument, unsigned r);
-
   KernelModel model;
   /// Who fixed a value's binding, for the message of a disagreement.
   llvm::DenseMap<Value, Operation *> boundBy;
-  SmallVector<std::pair<unsigned, unsigned>> inplace;
 };
 
 LogicalResult Modeler::readSpace() {
@@ -165,7 +163,8 @@ LogicalResult Modeler::readSpace() {
     return refuse(func, func)
            << "nova.tile " << spell(tile) << " has " << tile.size()
            << " entries, expected " << space.size() << " as in nova.space";
-  for (auto [s, extents] : llvm::enumerate(llvm::zip(space.asArrayRef(), tile.asArrayRef()))) {
+  for (auto [s, extents] :
+       llvm::enumerate(llvm::zip(space.asArrayRef(), tile.asArrayRef()))) {
     auto [extent, size] = extents;
     if (extent < 0 || size < 1 || size > std::max<int64_t>(extent, 1))
       return refuse(func, func)
@@ -183,7 +182,8 @@ LogicalResult Modeler::checkTypes() {
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (!tensor)
       return success();
-    if (!tensor.hasStaticShape() || !isSupportedElement(tensor.getElementType()))
+    if (!tensor.hasStaticShape() ||
+        !isSupportedElement(tensor.getElementType()))
       return refuse(func, op)
              << "type " << type << " is not supported; expected a static shape "
              << "of f16, bf16, f32, f64, i1, i8, i16, i32 or i64";
@@ -191,7 +191,8 @@ LogicalResult Modeler::checkTypes() {
   };
   for (Type type : func.getArgumentTypes()) {
     if (!isa<RankedTensorType>(type))
-      return refuse(func, func) << "argument of type " << type << ", expected a tensor";
+      return refuse(func, func)
+             << "argument of type " << type << ", expected a tensor";
     if (failed(check(type, func)))
       return failure();
   }
@@ -211,12 +212,14 @@ LogicalResult Modeler::checkTypes() {
              << "nova.strides of argument " << i << " has " << strides.size()
              << " entries, expected " << type.getRank();
     if (strides)
-      plan.strides.assign(strides.asArrayRef().begin(), strides.asArrayRef().end());
+      plan.strides.assign(strides.asArrayRef().begin(),
+                          strides.asArrayRef().end());
     else
       plan.strides = contiguousStrides(type.getShape());
     if (llvm::any_of(plan.strides, [](int64_t s) { return s < 0; }))
-      return refuse(func, func) << "nova.strides of argument " << i << " is "
-                                << spell(plan.strides) << ", expected no negative stride";
+      return refuse(func, func)
+             << "nova.strides of argument " << i << " is "
+             << spell(plan.strides) << ", expected no negative stride";
     model.values[func.getArgument(i)] = plan;
   }
   return success();
@@ -229,22 +232,24 @@ LogicalResult Modeler::readResults() {
     auto type = cast<RankedTensorType>(func.getResultTypes()[r]);
     auto map = func.getResultAttrOfType<DenseI64ArrayAttr>(r, attr::map);
     if (!map || map.size() != type.getRank())
-      return refuse(func, func) << "result " << r << " of type " << type
-                                << " has nova.map with "
-                                << (map ? map.size() : 0) << " entries, expected "
-                                << type.getRank();
+      return refuse(func, func)
+             << "result " << r << " of type " << type << " has nova.map with "
+             << (map ? map.size() : 0) << " entries, expected "
+             << type.getRank();
     llvm::SmallDenseMap<int64_t, unsigned> seen;
     for (auto [dim, s] : llvm::enumerate(map.asArrayRef())) {
       if (s == kLocal)
         continue;
       if (s < 0 || s >= static_cast<int64_t>(model.space.size()))
-        return refuse(func, func) << "nova.map[" << dim << "] of result " << r << " is "
-                                  << s << ", expected -1 or a dimension of nova.space "
-                                  << spell(model.space);
+        return refuse(func, func)
+               << "nova.map[" << dim << "] of result " << r << " is " << s
+               << ", expected -1 or a dimension of nova.space "
+               << spell(model.space);
       if (model.space[s] != type.getDimSize(dim))
         return refuse(func, func)
-               << "nova.map[" << dim << "] of result " << r << " names space dimension "
-               << s << " of extent " << model.space[s] << ", but the result's dimension is "
+               << "nova.map[" << dim << "] of result " << r
+               << " names space dimension " << s << " of extent "
+               << model.space[s] << ", but the result's dimension is "
                << type.getDimSize(dim);
       if (model.space[s] != 1 && !seen.insert({s, dim}).second)
         return refuse(func, func) << "nova.map of result " << r
@@ -252,7 +257,8 @@ LogicalResult Modeler::readResults() {
     }
     model.resultBinding.push_back(normalise(map.asArrayRef()));
     model.resultStrides.push_back(contiguousStrides(type.getShape()));
-    if (failed(request(terminator->getOperand(r), model.resultBinding[r], terminator)))
+    if (failed(request(terminator->getOperand(r), model.resultBinding[r],
+                       terminator)))
       return failure();
   }
   return success();
@@ -267,20 +273,22 @@ LogicalResult Modeler::readAliases() {
     return success();
   for (Attribute attribute : pairs) {
     auto pair = dyn_cast<DenseI64ArrayAttr>(attribute);
-    if (!pair || pair.size() != 2 || pair[0] < 0 || pair[0] >= func.getNumArguments() ||
-        pair[1] < 0 || pair[1] >= func.getNumResults())
+    if (!pair || pair.size() != 2 || pair[0] < 0 ||
+        pair[0] >= func.getNumArguments() || pair[1] < 0 ||
+        pair[1] >= func.getNumResults())
       return refuse(func, func)
-             << "nova.inplace holds " << attribute << ", expected [argument, result] of "
-             << func.getNumArguments() << " arguments and " << func.getNumResults()
-             << " results";
-    inplace.emplace_back(pair[0], pair[1]);
+             << "nova.inplace holds " << attribute
+             << ", expected [argument, result] of " << func.getNumArguments()
+             << " arguments and " << func.getNumResults() << " results";
+    model.inplace.emplace_back(pair[0], pair[1]);
     model.argumentAliases[pair[0]] = true;
     model.resultAliases[pair[1]] = true;
   }
   return success();
 }
 
-LogicalResult Modeler::request(Value value, const Binding &binding, Operation *reader) {
+LogicalResult Modeler::request(Value value, const Binding &binding,
+                               Operation *reader) {
   if (isa<BlockArgument>(value))
     return success();
   Operation *def = value.getDefiningOp();
@@ -295,12 +303,12 @@ LogicalResult Modeler::request(Value value, const Binding &binding, Operation *r
   }
   if (storageless || it->second.binding == binding)
     return success();
-  InFlightDiagnostic diag = refuse(model.func, reader)
-                            << "'" << reader->getName() << "' reads the result of '"
-                            << def->getName() << "' with dimensions bound to space "
-                            << spell(binding) << ", but another reader has "
-                            << spell(it->second.binding)
-                            << "; all readers of an in-kernel value must agree";
+  InFlightDiagnostic diag =
+      refuse(model.func, reader)
+      << "'" << reader->getName() << "' reads the result of '" << def->getName()
+      << "' with dimensions bound to space " << spell(binding)
+      << ", but another reader has " << spell(it->second.binding)
+      << "; all readers of an in-kernel value must agree";
   diag.attachNote(def->getLoc()) << "the value";
   diag.attachNote(boundBy[value]->getLoc()) << "the other reader";
   return diag;
@@ -310,7 +318,8 @@ LogicalResult Modeler::bindGenericBody(linalg::GenericOp op) {
   for (Operation &inner : op.getBody()->getOperations()) {
     if (!isSupportedBodyOp(inner))
       return refuse(model.func, &inner)
-             << "'" << inner.getName() << "' is not supported in the body of a linalg.generic";
+             << "'" << inner.getName()
+             << "' is not supported in the body of a linalg.generic";
     for (Value operand : inner.getOperands()) {
       if (operand.getParentBlock() == op.getBody())
         continue;
@@ -318,13 +327,14 @@ LogicalResult Modeler::bindGenericBody(linalg::GenericOp op) {
         if (!isa<tensor::ExtractOp>(inner))
           return refuse(model.func, &inner)
                  << "'" << inner.getName() << "' uses a whole tensor in a body";
-        Binding whole(cast<RankedTensorType>(operand.getType()).getRank(), kLocal);
+        Binding whole(cast<RankedTensorType>(operand.getType()).getRank(),
+                      kLocal);
         if (failed(request(operand, whole, op)))
           return failure();
       } else if (!matchPattern(operand, m_Constant())) {
-        return refuse(model.func, &inner)
-               << "'" << inner.getName()
-               << "' uses a scalar from outside the body that is not a constant";
+        return refuse(model.func, &inner) << "'" << inner.getName()
+                                          << "' uses a scalar from outside the "
+                                             "body that is not a constant";
       }
     }
   }
@@ -333,7 +343,8 @@ LogicalResult Modeler::bindGenericBody(linalg::GenericOp op) {
 
 LogicalResult Modeler::bindGeneric(linalg::GenericOp op) {
   if (op.getNumResults() != op.getNumDpsInits())
-    return refuse(model.func, op) << "linalg.generic on memrefs is not supported";
+    return refuse(model.func, op)
+           << "linalg.generic on memrefs is not supported";
   // Output maps: a permutation of parallel dimensions with constant 0 between.
   for (OpOperand &init : op.getDpsInitsMutable()) {
     llvm::SmallDenseSet<unsigned> seen;
@@ -346,12 +357,15 @@ LogicalResult Modeler::bindGeneric(linalg::GenericOp op) {
                        utils::IteratorType::parallel);
       if (!fine)
         return refuse(model.func, op)
-               << "output map " << AffineMapAttr::get(op.getMatchingIndexingMap(&init))
-               << " is not supported; expected distinct parallel dimensions or 0";
+               << "output map "
+               << AffineMapAttr::get(op.getMatchingIndexingMap(&init))
+               << " is not supported; expected distinct parallel dimensions or "
+                  "0";
     }
   }
   Binding loops = iterationBinding(model, op);
-  for (auto [result, init] : llvm::zip_equal(op.getResults(), op.getDpsInitsMutable())) {
+  for (auto [result, init] :
+       llvm::zip_equal(op.getResults(), op.getDpsInitsMutable())) {
     AffineMap map = op.getMatchingIndexingMap(&init);
     Binding binding;
     for (AffineExpr expr : map.getResults()) {
@@ -368,13 +382,15 @@ LogicalResult Modeler::bindGeneric(linalg::GenericOp op) {
       return failure();
     bool reads = op.getMatchingBlockArgument(&init).use_empty() == false;
     if (reads && init.get().getDefiningOp<tensor::EmptyOp>())
-      return refuse(model.func, op) << "the body reads an init that is tensor.empty";
+      return refuse(model.func, op)
+             << "the body reads an init that is tensor.empty";
   }
   for (OpOperand *input : op.getDpsInputOperands()) {
     AffineMap map = op.getMatchingIndexingMap(input);
     if (!isa<RankedTensorType>(input->get().getType())) {
       if (!matchPattern(input->get(), m_Constant()))
-        return refuse(model.func, op) << "scalar operand that is not a constant";
+        return refuse(model.func, op)
+               << "scalar operand that is not a constant";
       continue;
     }
     bool inKernel = !isa<BlockArgument>(input->get());
@@ -383,10 +399,12 @@ LogicalResult Modeler::bindGeneric(linalg::GenericOp op) {
       auto dim = dyn_cast<AffineDimExpr>(expr);
       if (!dim && inKernel && !isa<AffineConstantExpr>(expr))
         return refuse(model.func, op)
-               << "map " << AffineMapAttr::get(map) << " of an in-kernel value is not supported; expected "
+               << "map " << AffineMapAttr::get(map)
+               << " of an in-kernel value is not supported; expected "
                << "dimensions or constants";
       if (!isLinear(expr))
-        return refuse(model.func, op) << "map " << AffineMapAttr::get(map) << " is not linear";
+        return refuse(model.func, op)
+               << "map " << AffineMapAttr::get(map) << " is not linear";
       binding.push_back(dim ? loops[dim.getPosition()] : kLocal);
     }
     if (inKernel && input->get().getDefiningOp<tensor::EmptyOp>())
@@ -397,11 +415,13 @@ LogicalResult Modeler::bindGeneric(linalg::GenericOp op) {
   return bindGenericBody(op);
 }
 
-LogicalResult Modeler::bindLikeResult(Operation *op, ValueRange same, int64_t localDim) {
+LogicalResult Modeler::bindLikeResult(Operation *op, ValueRange same,
+                                      int64_t localDim) {
   Binding binding = model.plan(op->getResult(0)).binding;
   if (localDim < 0 || localDim >= static_cast<int64_t>(binding.size()))
-    return refuse(model.func, op) << "'" << op->getName() << "' along dimension " << localDim
-                                  << " of a value of rank " << binding.size();
+    return refuse(model.func, op)
+           << "'" << op->getName() << "' along dimension " << localDim
+           << " of a value of rank " << binding.size();
   if (binding[localDim] != kLocal)
     return refuse(model.func, op)
            << "'" << op->getName() << "' works along dimension " << localDim
@@ -424,11 +444,13 @@ LogicalResult Modeler::bindScatter(ScatterOp op) {
   for (int64_t i = 0; i < type.getRank(); ++i) {
     if (i == static_cast<int64_t>(op.getDim()))
       binding[i] = kLocal;
-    else if (binding[i] != kLocal && type.getDimSize(i) != resultType.getDimSize(i))
+    else if (binding[i] != kLocal &&
+             type.getDimSize(i) != resultType.getDimSize(i))
       return refuse(model.func, op)
-             << "'nova.scatter' has dimension " << i << " bound to space dimension "
-             << binding[i] << ", but the index has " << type.getDimSize(i)
-             << " of " << resultType.getDimSize(i) << " positions there";
+             << "'nova.scatter' has dimension " << i
+             << " bound to space dimension " << binding[i]
+             << ", but the index has " << type.getDimSize(i) << " of "
+             << resultType.getDimSize(i) << " positions there";
   }
   if (failed(request(op.getIndex(), binding, op)))
     return failure();
@@ -454,13 +476,17 @@ LogicalResult Modeler::bindIndexPut(IndexPutOp op) {
 LogicalResult Modeler::bindBody() {
   SmallVector<Operation *> reversed;
   for (Operation &op : llvm::reverse(model.func.front().without_terminator())) {
-    if (isa<tensor::EmptyOp, linalg::FillOp>(op) || op.hasTrait<OpTrait::ConstantLike>())
+    if (isa<tensor::EmptyOp, linalg::FillOp>(op) ||
+        op.hasTrait<OpTrait::ConstantLike>())
       continue;
-    bool known = isa<linalg::GenericOp, tensor::ConcatOp, CumsumOp, ScatterOp, IndexPutOp>(op);
+    bool known = isa<linalg::GenericOp, tensor::ConcatOp, CumsumOp, ScatterOp,
+                     IndexPutOp>(op);
     if (!known)
       return refuse(model.func, &op)
-             << "'" << op.getName() << "' is not supported in a kernel; expected linalg.generic, "
-             << "linalg.fill, tensor.concat, tensor.empty, arith.constant, nova.cumsum, "
+             << "'" << op.getName()
+             << "' is not supported in a kernel; expected linalg.generic, "
+             << "linalg.fill, tensor.concat, tensor.empty, arith.constant, "
+                "nova.cumsum, "
              << "nova.scatter or nova.index_put";
     if (!isPlanned(&op))
       continue; // Nobody needs it.
@@ -483,223 +509,20 @@ LogicalResult Modeler::bindBody() {
   return success();
 }
 
-/// One read of a kernel argument, as the in-place check sees it.
-struct ArgumentRead {
-  Operation *op;
-  /// Per dimension of the argument: the space dimension the index follows, or
-  /// kLocal; empty for computed indices.
-  Binding binding;
-  /// How a generic reads it (null otherwise).
-  AffineMap map;
-  /// Read element by element, each before the result's element is written.
-  bool elementwise = false;
-
-  /// Is each element read before this op writes element `result` of the same
-  /// indices?
-  bool precedesWrite(unsigned result) const {
-    auto generic = dyn_cast<linalg::GenericOp>(op);
-    if (!generic)
-      return elementwise;
-    OpOperand *init = generic.getDpsInitOperand(result);
-    return map && generic.getMatchingIndexingMap(init) == map;
-  }
-};
-
-/// Every read of `argument` by the ops at work.
-SmallVector<ArgumentRead> readsOf(const KernelModel &model, Value argument) {
-  SmallVector<ArgumentRead> reads;
-  for (Operation *op : model.work) {
-    auto generic = dyn_cast<linalg::GenericOp>(op);
-    if (!generic) {
-      for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
-        if (operand != argument)
-          continue;
-        ArgumentRead read{op, {}, {}, false};
-        // The init of scatter and the input of cumsum are read element by
-        // element before the result's element is written.
-        if (i == 0 && !isa<tensor::ConcatOp>(op)) {
-          read.binding = model.plan(op->getResult(0)).binding;
-          read.elementwise = true;
-        }
-        reads.push_back(read);
-      }
-      continue;
-    }
-    Binding loops = iterationBinding(model, generic);
-    for (OpOperand &operand : generic->getOpOperands()) {
-      if (operand.get() != argument ||
-          generic.getMatchingBlockArgument(&operand).use_empty())
-        continue;
-      ArgumentRead read{op, {}, generic.getMatchingIndexingMap(&operand), false};
-      for (AffineExpr expr : read.map.getResults()) {
-        auto dim = dyn_cast<AffineDimExpr>(expr);
-        read.binding.push_back(dim ? loops[dim.getPosition()] : kLocal);
-      }
-      reads.push_back(read);
-    }
-    generic.getBody()->walk([&](tensor::ExtractOp extract) {
-      if (extract.getTensor() == argument)
-        reads.push_back({op, {}, {}, false});
-    });
-  }
-  return reads;
-}
-
-FailureOr<bool> Modeler::writesInPlace(unsigned argument, unsigned r) {
-  func::FuncOp func = model.func;
-  Value arg = func.getArgument(argument);
-  auto *terminator = func.front().getTerminator();
-  Value returned = terminator->getOperand(r);
-  auto unsafe = [&](Operation *op, const Twine &why) {
-    return refuse(func, op) << "result " << r << " cannot share memory with argument "
-                            << argument << " (nova.inplace): " << why;
-  };
-  auto argType = cast<RankedTensorType>(arg.getType());
-  if (argType != func.getResultTypes()[r])
-    return unsafe(func, "their types differ"), failure();
-  if (model.plan(arg).strides != model.resultStrides[r])
-    return unsafe(func, "the argument is not contiguous"), failure();
-  // Between grid points: what one point reads no other may write.
-  const Binding &binding = model.resultBinding[r];
-  for (size_t s = 0; s < model.space.size(); ++s)
-    if (model.tiles(s) > 1 && !llvm::is_contained(binding, static_cast<int64_t>(s)))
-      return unsafe(func, "the result is not bound to space dimension " + Twine(s)), failure();
-  bool inPlace = true;
-  Operation *writer = returned.getDefiningOp();
-  for (const ArgumentRead &read : readsOf(model, arg)) {
-    for (size_t i = 0; i < binding.size(); ++i)
-      if (binding[i] != kLocal && model.tiles(binding[i]) > 1 &&
-          (read.binding.empty() || read.binding[i] != binding[i]))
-        return unsafe(read.op, "a grid point reads elements that another one writes"), failure();
-    // Within a grid point: every read comes before the write.
-    if (read.op == writer)
-      inPlace &= read.precedesWrite(cast<OpResult>(returned).getResultNumber());
-    else
-      inPlace &= writer && read.op->isBeforeInBlock(writer);
-  }
-  // A returned argument is copied at the end, when everything has been read.
-  for (unsigned other = 0; other < func.getNumResults(); ++other)
-    if (other != r && terminator->getOperand(other) == arg)
-      inPlace = false;
-  return inPlace;
-}
-
-LogicalResult Modeler::assignStorage() {
-  func::FuncOp func = model.func;
-  auto *terminator = func.front().getTerminator();
-  for (auto &[value, plan] : model.values) {
-    if (isa<BlockArgument>(value))
-      continue;
-    Operation *def = value.getDefiningOp();
-    plan.storage = Storage::Dead;
-    if (isa<tensor::EmptyOp>(def)) {
-      plan.storage = Storage::Undefined;
-    } else if (splatValue(value)) {
-      plan.storage = Storage::Splat;
-    } else if (def->hasTrait<OpTrait::ConstantLike>()) {
-      return refuse(func, def) << "constant " << value.getType()
-                               << " is not a splat; it must be an argument of the kernel";
-    }
-  }
-  for (unsigned r = 0; r < func.getNumResults(); ++r) {
-    Value returned = terminator->getOperand(r);
-    ValuePlan &plan = model.values[returned];
-    bool direct = plan.storage == Storage::Dead;
-    for (size_t s = 0; s < model.space.size(); ++s)
-      if (model.tiles(s) > 1 && !llvm::is_contained(model.resultBinding[r], (int64_t)s))
-        direct = false; // Several grid points compute it; one of them writes.
-    for (auto [argument, result] : inplace) {
-      if (result != r)
-        continue;
-      FailureOr<bool> inPlace = writesInPlace(argument, r);
-      if (failed(inPlace))
-        return failure();
-      direct &= *inPlace;
-    }
-    if (plan.storage == Storage::Undefined)
-      return refuse(func, terminator) << "returns tensor.empty, which has no value";
-    if (!direct) {
-      model.copies.push_back({returned, r});
-      continue;
-    }
-    plan.storage = Storage::Result;
-    plan.index = r;
-    plan.strides = model.resultStrides[r];
-  }
-  assignScratch();
-  return success();
-}
-
-void Modeler::assignScratch() {
-  llvm::DenseMap<Operation *, unsigned> position;
-  for (auto [i, op] : llvm::enumerate(model.work))
-    position[op] = i;
-  const unsigned end = model.work.size();
-  // Last reader of a value, seen from the work list.
-  auto lastUse = [&](Value value) {
-    unsigned last = 0;
-    for (Operation *user : value.getUsers()) {
-      Operation *top = model.func.front().findAncestorOpInBlock(*user);
-      if (top == model.func.front().getTerminator())
-        last = end;
-      else if (auto it = position.find(top); it != position.end())
-        last = std::max(last, it->second);
-    }
-    return last;
-  };
-  SmallVector<unsigned> freeAfter; // Per slot: the last op that needs it.
-  for (auto [i, op] : llvm::enumerate(model.work)) {
-    for (Value value : op->getResults()) {
-      ValuePlan &plan = model.values[value];
-      if (plan.storage != Storage::Dead)
-        continue;
-      bool copied = llvm::any_of(model.copies, [&](auto &c) { return c.source == value; });
-      unsigned last = copied ? end : lastUse(value);
-      if (last == 0)
-        continue; // An unused result among others.
-      auto type = cast<RankedTensorType>(value.getType());
-      SmallVector<int64_t> shape(type.getShape());
-      for (auto [size, s] : llvm::zip_equal(shape, plan.binding))
-        if (s != kLocal)
-          size = model.tile[s];
-      plan.storage = Storage::Scratch;
-      plan.strides = contiguousStrides(shape);
-      int64_t elements = spannedElements(shape, plan.strides);
-      // The free slot of this type that grows least.
-      int best = -1;
-      for (unsigned slot = 0; slot < model.slots.size(); ++slot) {
-        if (model.slots[slot].elementType != type.getElementType() || freeAfter[slot] >= i)
-          continue;
-        auto growth = [&](unsigned s) {
-          return std::max<int64_t>(0, elements - model.slots[s].elements);
-        };
-        if (best < 0 || growth(slot) < growth(best))
-          best = slot;
-      }
-      if (best < 0) {
-        best = model.slots.size();
-        model.slots.push_back({type.getElementType(), 0});
-        freeAfter.push_back(0);
-      }
-      model.slots[best].elements = std::max(model.slots[best].elements, elements);
-      freeAfter[best] = last;
-      plan.index = best;
-    }
-  }
-}
-
 FailureOr<KernelModel> Modeler::build() {
   func::FuncOp func = model.func;
   if (func.isExternal() || !llvm::hasSingleElement(func.getBody()))
     return refuse(func, func) << "expected a body of one block", failure();
   if (failed(readSpace()) || failed(checkTypes()) || failed(readResults()) ||
-      failed(readAliases()) || failed(bindBody()) || failed(assignStorage()))
+      failed(readAliases()) || failed(bindBody()) || failed(planStorage(model)))
     return failure();
   return std::move(model);
 }
 
 } // namespace
 
-FailureOr<KernelModel> modelKernel(func::FuncOp func) { return Modeler(func).build(); }
+FailureOr<KernelModel> modelKernel(func::FuncOp func) {
+  return Modeler(func).build();
+}
 
 } // namespace nova::host

@@ -1,4 +1,5 @@
-//===- KernelModel.h - What a kernel function computes, where, and how -----===//
+//===- KernelModel.h - What a kernel function computes, where, and how
+//-----===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -36,7 +37,8 @@ enum class Storage {
   Splat,
   /// Nowhere: undefined contents (tensor.empty).
   Undefined,
-  /// The memory behind a kernel argument; indices are those of the whole tensor.
+  /// The memory behind a kernel argument; indices are those of the whole
+  /// tensor.
   Argument,
   /// The memory of a function result; indices are those of the whole tensor.
   Result,
@@ -81,7 +83,9 @@ struct KernelModel {
   /// Binding and element strides of each function result.
   llvm::SmallVector<Binding> resultBinding;
   llvm::SmallVector<llvm::SmallVector<int64_t>> resultStrides;
-  /// Arguments and results that an in-place pair names: these may overlap.
+  /// Pairs of argument and result that may share memory, and the arguments and
+  /// results that any pair names.
+  llvm::SmallVector<std::pair<unsigned, unsigned>> inplace;
   llvm::SmallVector<bool> argumentAliases, resultAliases;
 
   int64_t gridPoints() const;
@@ -95,6 +99,12 @@ struct KernelModel {
 
 /// Analyses `func`; failure after an error on the op at fault.
 mlir::FailureOr<KernelModel> modelKernel(mlir::func::FuncOp func);
+
+/// Decides where every bound value lives (the second half of modelKernel).
+mlir::LogicalResult planStorage(KernelModel &model);
+
+/// An error on `op` that begins by naming the kernel.
+mlir::InFlightDiagnostic refuse(mlir::func::FuncOp func, mlir::Operation *op);
 
 /// The scalar that fills a Splat value: an attribute for a constant, or the
 /// fill's operand.

@@ -50,8 +50,10 @@ nova::Expected<std::string> linkSharedObject(ArrayRef<std::string> objects) {
   std::lock_guard<std::mutex> lock(turn);
 
   SmallString<128> folder;
-  if (std::error_code error = sys::fs::createUniqueDirectory("nova-link", folder))
-    return missing("cannot make a temporary directory '" + folder + "': " + error.message());
+  if (std::error_code error =
+          sys::fs::createUniqueDirectory("nova-link", folder))
+    return missing("cannot make a temporary directory '" + folder +
+                   "': " + error.message());
   scope_exit cleanup([&] { sys::fs::remove_directories(folder); });
   auto inFolder = [&](const Twine &name) {
     SmallString<128> path(folder);
@@ -60,15 +62,31 @@ nova::Expected<std::string> linkSharedObject(ArrayRef<std::string> objects) {
   };
 
   std::string output = inFolder("out.so");
-  std::vector<std::string> words = {
-      "ld.lld", "-shared",          "-m",       "elf_x86_64",        "-o",        output,
-      "-z",     "defs",             "-z",       "noexecstack",       "-z",        "relro",
-      "-z",     "now",              "--strip-all", "--hash-style=gnu", "--build-id=none",
-      "--no-undefined",             "--threads=1",                   "-Bsymbolic"};
+  std::vector<std::string> words = {"ld.lld",
+                                    "-shared",
+                                    "-m",
+                                    "elf_x86_64",
+                                    "-o",
+                                    output,
+                                    "-z",
+                                    "defs",
+                                    "-z",
+                                    "noexecstack",
+                                    "-z",
+                                    "relro",
+                                    "-z",
+                                    "now",
+                                    "--strip-all",
+                                    "--hash-style=gnu",
+                                    "--build-id=none",
+                                    "--no-undefined",
+                                    "--threads=1",
+                                    "-Bsymbolic"};
   for (auto [i, object] : enumerate(objects)) {
     std::string path = inFolder(Twine(i) + ".o");
     if (std::error_code error = writeFile(path, object))
-      return missing("cannot write temporary file '" + path + "': " + error.message());
+      return missing("cannot write temporary file '" + path +
+                     "': " + error.message());
     words.push_back(path);
   }
   std::vector<const char *> arguments;
@@ -80,12 +98,16 @@ nova::Expected<std::string> linkSharedObject(ArrayRef<std::string> objects) {
   lld::Result result =
       lld::lldMain(arguments, stream, stream, {{lld::Gnu, &lld::elf::link}});
   if (result.retCode != 0 || !result.canRunAgain)
-    return nova::Error{ErrorCode::Internal, "linking " + std::to_string(objects.size()) +
-                                                " host objects failed: " + said, {}};
-  auto buffer = MemoryBuffer::getFile(output, /*IsText=*/false, /*RequiresNullTerminator=*/false,
+    return nova::Error{ErrorCode::Internal,
+                       "linking " + std::to_string(objects.size()) +
+                           " host objects failed: " + said,
+                       {}};
+  auto buffer = MemoryBuffer::getFile(output, /*IsText=*/false,
+                                      /*RequiresNullTerminator=*/false,
                                       /*IsVolatile=*/true);
   if (!buffer)
-    return missing("cannot read the linked object: " + buffer.getError().message());
+    return missing("cannot read the linked object: " +
+                   buffer.getError().message());
   return (*buffer)->getBuffer().str();
 }
 

@@ -1,4 +1,5 @@
-//===- LoopEmitter.cpp - Building blocks of kernel loops -------------------===//
+//===- LoopEmitter.cpp - Building blocks of kernel loops
+//-------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -74,14 +75,16 @@ OpFoldResult LoopEmitter::roundDown(OpFoldResult value, int64_t divisor) {
 // Loops
 //===----------------------------------------------------------------------===//
 
-SmallVector<Value> LoopEmitter::loop(OpFoldResult lower, OpFoldResult upper, int64_t step,
-                                     ValueRange carried, LoopBody body) {
+SmallVector<Value> LoopEmitter::loop(OpFoldResult lower, OpFoldResult upper,
+                                     int64_t step, ValueRange carried,
+                                     LoopBody body) {
   auto lo = getConstantIntValue(lower), hi = getConstantIntValue(upper);
   if (lo && hi && *lo >= *hi)
     return SmallVector<Value>(carried);
   if (lo && hi && *lo + step >= *hi)
     return body(index(*lo), carried);
-  auto loopOp = scf::ForOp::create(*this, asValue(lower), asValue(upper), index(step), carried);
+  auto loopOp = scf::ForOp::create(*this, asValue(lower), asValue(upper),
+                                   index(step), carried);
   OpBuilder::InsertionGuard guard(*this);
   // Without carried values the builder has made the terminator already.
   if (carried.empty()) {
@@ -90,7 +93,8 @@ SmallVector<Value> LoopEmitter::loop(OpFoldResult lower, OpFoldResult upper, int
     return {};
   }
   setInsertionPointToEnd(loopOp.getBody());
-  SmallVector<Value> next = body(loopOp.getInductionVar(), loopOp.getRegionIterArgs());
+  SmallVector<Value> next =
+      body(loopOp.getInductionVar(), loopOp.getRegionIterArgs());
   scf::YieldOp::create(*this, next);
   return SmallVector<Value>(loopOp.getResults());
 }
@@ -128,7 +132,8 @@ Value LoopEmitter::materialise(const Lanes &lanes, int64_t width) {
   SmallVector<Attribute> steps;
   for (int64_t l = 0; l < width; ++l)
     steps.push_back(IntegerAttr::get(type.getElementType(), l));
-  Value offsets = arith::ConstantOp::create(*this, DenseElementsAttr::get(type, steps));
+  Value offsets =
+      arith::ConstantOp::create(*this, DenseElementsAttr::get(type, steps));
   return arith::AddIOp::create(*this, splat, offsets);
 }
 
@@ -137,8 +142,8 @@ Value LoopEmitter::lane(const Lanes &lanes, int64_t l) {
   case Lanes::Form::Uniform:
     return lanes.value;
   case Lanes::Form::Step: {
-    Value offset =
-        arith::ConstantOp::create(*this, IntegerAttr::get(lanes.value.getType(), l));
+    Value offset = arith::ConstantOp::create(
+        *this, IntegerAttr::get(lanes.value.getType(), l));
     return arith::AddIOp::create(*this, lanes.value, offset);
   }
   case Lanes::Form::Vector:
@@ -182,30 +187,35 @@ void LoopEmitter::storeScalar(const Access &access, Value offset, Value value) {
   memref::StoreOp::create(*this, value, access.memref, offset);
 }
 
-Lanes LoopEmitter::load(const Access &access, Value offset, int64_t laneStride, int64_t width) {
+Lanes LoopEmitter::load(const Access &access, Value offset, int64_t laneStride,
+                        int64_t width) {
   if (width == 1 || laneStride == 0 || access.splat)
     return {Lanes::Form::Uniform, loadScalar(access, offset)};
   VectorType type = laneType(access.elementType, width);
   if (laneStride == 1) {
     VectorType memory = laneType(memoryType(access.elementType), width);
-    Value value = vector::LoadOp::create(*this, memory, access.memref, ValueRange{offset});
+    Value value = vector::LoadOp::create(*this, memory, access.memref,
+                                         ValueRange{offset});
     if (memory != type)
       value = arith::TruncIOp::create(*this, type, value);
     return {Lanes::Form::Vector, value};
   }
   SmallVector<Value> elements;
   for (int64_t l = 0; l < width; ++l)
-    elements.push_back(loadScalar(access, addIndex(offset, index(l * laneStride))));
-  return {Lanes::Form::Vector, vector::FromElementsOp::create(*this, type, elements)};
+    elements.push_back(
+        loadScalar(access, addIndex(offset, index(l * laneStride))));
+  return {Lanes::Form::Vector,
+          vector::FromElementsOp::create(*this, type, elements)};
 }
 
-void LoopEmitter::store(const Access &access, Value offset, int64_t laneStride, int64_t width,
-                        const Lanes &value) {
+void LoopEmitter::store(const Access &access, Value offset, int64_t laneStride,
+                        int64_t width, const Lanes &value) {
   if (width == 1)
     return storeScalar(access, offset, value.value);
   if (laneStride != 1) {
     for (int64_t l = 0; l < width; ++l)
-      storeScalar(access, addIndex(offset, index(l * laneStride)), lane(value, l));
+      storeScalar(access, addIndex(offset, index(l * laneStride)),
+                  lane(value, l));
     return;
   }
   Value lanes = materialise(value, width);
@@ -237,8 +247,9 @@ static void addLinear(AffineExpr expr, int64_t scale, int64_t &constant,
   }
 }
 
-Access LoopEmitter::accessMemory(Value memref, Type element, ArrayRef<int64_t> strides,
-                                 bool wholeTensor, AffineMap map, ArrayRef<LoopDim> dims) {
+Access LoopEmitter::accessMemory(Value memref, Type element,
+                                 ArrayRef<int64_t> strides, bool wholeTensor,
+                                 AffineMap map, ArrayRef<LoopDim> dims) {
   Access out;
   out.memref = memref;
   out.elementType = element;
@@ -287,14 +298,16 @@ Access LoopEmitter::access(Value value, AffineMap map, ArrayRef<LoopDim> dims) {
   default:
     return {}; // Undefined or dead: the caller does not touch it.
   }
-  return accessMemory(memref, element, plan.strides, plan.storage != Storage::Scratch, map, dims);
+  return accessMemory(memref, element, plan.strides,
+                      plan.storage != Storage::Scratch, map, dims);
 }
 
 Access LoopEmitter::accessResult(unsigned r, ArrayRef<LoopDim> dims) {
   auto type = cast<RankedTensorType>(
       const_cast<KernelModel &>(model).func.getResultTypes()[r]);
   return accessMemory(results[r], type.getElementType(), model.resultStrides[r],
-                      /*wholeTensor=*/true, getMultiDimIdentityMap(type.getRank()), dims);
+                      /*wholeTensor=*/true,
+                      getMultiDimIdentityMap(type.getRank()), dims);
 }
 
 LoopDim LoopEmitter::dimFor(int64_t extent, int64_t space) {

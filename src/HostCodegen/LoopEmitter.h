@@ -1,4 +1,5 @@
-//===- LoopEmitter.h - Building blocks of kernel loops ---------------------===//
+//===- LoopEmitter.h - Building blocks of kernel loops
+//---------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -62,12 +63,15 @@ struct LoopDim {
   mlir::Value start;
   bool reduction = false;
 
-  std::optional<int64_t> staticSize() const { return mlir::getConstantIntValue(size); }
+  std::optional<int64_t> staticSize() const {
+    return mlir::getConstantIntValue(size);
+  }
 };
 
 class LoopEmitter : public mlir::ImplicitLocOpBuilder {
 public:
-  LoopEmitter(const KernelModel &model, mlir::OpBuilder builder, mlir::Location loc)
+  LoopEmitter(const KernelModel &model, mlir::OpBuilder builder,
+              mlir::Location loc)
       : ImplicitLocOpBuilder(loc, builder), model(model) {}
 
   const KernelModel &model;
@@ -95,10 +99,11 @@ public:
 
   /// for (iv = lower; iv < upper; iv += step) with carried values. A loop of
   /// no or one iteration, where that is known, leaves no loop behind.
-  using LoopBody =
-      llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value iv, mlir::ValueRange carried)>;
-  llvm::SmallVector<mlir::Value> loop(mlir::OpFoldResult lower, mlir::OpFoldResult upper,
-                                      int64_t step, mlir::ValueRange carried, LoopBody body);
+  using LoopBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
+      mlir::Value iv, mlir::ValueRange carried)>;
+  llvm::SmallVector<mlir::Value> loop(mlir::OpFoldResult lower,
+                                      mlir::OpFoldResult upper, int64_t step,
+                                      mlir::ValueRange carried, LoopBody body);
   void loop(mlir::OpFoldResult lower, mlir::OpFoldResult upper, int64_t step,
             llvm::function_ref<void(mlir::Value iv)> body);
 
@@ -111,17 +116,20 @@ public:
   // Memory.
   mlir::Type memoryType(mlir::Type element);
   mlir::Value scalarConstant(mlir::Attribute value);
-  /// A stack buffer made once, at the function's entry, aligned to a cache line.
+  /// A stack buffer made once, at the function's entry, aligned to a cache
+  /// line.
   mlir::Value stackBuffer(mlir::Type memoryElement, int64_t elements);
   /// Lane l is at offset + l * laneStride.
-  Lanes load(const Access &access, mlir::Value offset, int64_t laneStride, int64_t width);
-  void store(const Access &access, mlir::Value offset, int64_t laneStride, int64_t width,
-             const Lanes &value);
+  Lanes load(const Access &access, mlir::Value offset, int64_t laneStride,
+             int64_t width);
+  void store(const Access &access, mlir::Value offset, int64_t laneStride,
+             int64_t width, const Lanes &value);
   mlir::Value loadScalar(const Access &access, mlir::Value offset);
   void storeScalar(const Access &access, mlir::Value offset, mlir::Value value);
 
   /// Access to `value` through `map` from iteration dimensions `dims`.
-  Access access(mlir::Value value, mlir::AffineMap map, llvm::ArrayRef<LoopDim> dims);
+  Access access(mlir::Value value, mlir::AffineMap map,
+                llvm::ArrayRef<LoopDim> dims);
   /// Access to function result `r`, one dimension per tensor dimension.
   Access accessResult(unsigned r, llvm::ArrayRef<LoopDim> dims);
   /// Iteration dimensions over the region of a value in this tile.
@@ -130,12 +138,14 @@ public:
   mlir::Value offsetAt(const Access &access, llvm::ArrayRef<mlir::Value> ivs);
 
 private:
-  Access accessMemory(mlir::Value memref, mlir::Type element, llvm::ArrayRef<int64_t> strides,
-                      bool wholeTensor, mlir::AffineMap map, llvm::ArrayRef<LoopDim> dims);
+  Access accessMemory(mlir::Value memref, mlir::Type element,
+                      llvm::ArrayRef<int64_t> strides, bool wholeTensor,
+                      mlir::AffineMap map, llvm::ArrayRef<LoopDim> dims);
 };
 
 /// `cond ? body : nothing`.
-void emitIf(LoopEmitter &e, mlir::Value condition, llvm::function_ref<void()> body);
+void emitIf(LoopEmitter &e, mlir::Value condition,
+            llvm::function_ref<void()> body);
 
 // One lowering per op; failure after an error.
 mlir::LogicalResult emitGeneric(LoopEmitter &e, mlir::linalg::GenericOp op);
@@ -148,7 +158,8 @@ void emitIndexPut(LoopEmitter &e, mlir::Operation *op);
 /// Copies `source` to function result `result`, over the tile's region.
 void emitResultCopy(LoopEmitter &e, const ResultCopy &copy);
 /// Copies the region of `to` from `from` (same shape and binding).
-void emitCopy(LoopEmitter &e, llvm::ArrayRef<LoopDim> dims, const Access &from, const Access &to);
+void emitCopy(LoopEmitter &e, llvm::ArrayRef<LoopDim> dims, const Access &from,
+              const Access &to);
 
 } // namespace nova::host
 

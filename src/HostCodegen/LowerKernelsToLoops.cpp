@@ -1,4 +1,5 @@
-//===- LowerKernelsToLoops.cpp - Kernel functions to loops over memory -----===//
+//===- LowerKernelsToLoops.cpp - Kernel functions to loops over memory
+//-----===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -49,14 +50,18 @@ func::FuncOp KernelLowering::makeBody(OpBuilder &builder) {
     Type element = type.getElementType();
     if (element.isInteger(1))
       element = builder.getI8Type();
-    inputs.push_back(MemRefType::get({spannedElements(type.getShape(), strides)}, element));
+    inputs.push_back(
+        MemRefType::get({spannedElements(type.getShape(), strides)}, element));
   };
   for (BlockArgument argument : kernel.getArguments())
-    memory(cast<RankedTensorType>(argument.getType()), model.plan(argument).strides);
-  for (auto [type, strides] : llvm::zip_equal(kernel.getResultTypes(), model.resultStrides))
+    memory(cast<RankedTensorType>(argument.getType()),
+           model.plan(argument).strides);
+  for (auto [type, strides] :
+       llvm::zip_equal(kernel.getResultTypes(), model.resultStrides))
     memory(cast<RankedTensorType>(type), strides);
   inputs.append(2, builder.getIndexType());
-  auto body = func::FuncOp::create(builder, kernel.getLoc(), (kernel.getSymName() + ".body").str(),
+  auto body = func::FuncOp::create(builder, kernel.getLoc(),
+                                   (kernel.getSymName() + ".body").str(),
                                    builder.getFunctionType(inputs, {}));
   body.setPrivate();
   unsigned numArguments = kernel.getNumArguments();
@@ -89,7 +94,9 @@ LogicalResult KernelLowering::emitPoint(LoopEmitter &e, Value point) {
       bool last = true; // Does any dimension before this one have tiles?
       for (size_t before = 0; before < s; ++before)
         last &= model.tiles(before) <= 1;
-      index = last ? rest : arith::RemUIOp::create(e, rest, e.index(tiles)).getResult();
+      index = last
+                  ? rest
+                  : arith::RemUIOp::create(e, rest, e.index(tiles)).getResult();
       if (!last)
         rest = arith::DivUIOp::create(e, rest, e.index(tiles));
     }
@@ -98,7 +105,8 @@ LogicalResult KernelLowering::emitPoint(LoopEmitter &e, Value point) {
     if (model.space[s] % model.tile[s] == 0) {
       e.sizes[s] = e.getIndexAttr(model.tile[s]);
     } else {
-      Value left = arith::SubIOp::create(e, e.index(model.space[s]), e.starts[s]);
+      Value left =
+          arith::SubIOp::create(e, e.index(model.space[s]), e.starts[s]);
       e.sizes[s] = e.minIndex(left, e.index(model.tile[s]));
     }
   }
@@ -138,7 +146,8 @@ LogicalResult KernelLowering::lower() {
   for (unsigned r = 0; r < kernel.getNumResults(); ++r)
     e.results.push_back(entry.getArgument(kernel.getNumArguments() + r));
   for (const ScratchSlot &slot : model.slots)
-    e.slots.push_back(e.stackBuffer(e.memoryType(slot.elementType), slot.elements));
+    e.slots.push_back(
+        e.stackBuffer(e.memoryType(slot.elementType), slot.elements));
 
   Value first = entry.getArgument(entry.getNumArguments() - 2);
   Value last = entry.getArgument(entry.getNumArguments() - 1);
@@ -147,14 +156,36 @@ LogicalResult KernelLowering::lower() {
   if (failed(lowered))
     return failure();
   if (e.stackBytes > scratchLimit)
-    return kernel.emitError() << "kernel '" << kernel.getSymName() << "': values inside it take "
-                              << e.stackBytes << " bytes of stack per grid point, the limit is "
-                              << scratchLimit << "; smaller tiles (nova.tile) take less";
+    return kernel.emitError()
+           << "kernel '" << kernel.getSymName() << "': values inside it take "
+           << e.stackBytes << " bytes of stack per grid point, the limit is "
+           << scratchLimit << "; smaller tiles (nova.tile) take less";
   kernel.erase();
   return success();
 }
 
-struct LowerKernelsToLoops : impl::LowerKernelsToLoopsBase<LowerKernelsToLoops> {
+/// Folds what bodies compute from constants. Of the arith dialect only: its
+/// folds are exact, while the math dialect's ask the libm of this machine.
+void foldArithmetic(func::FuncOp kernel) {
+  SmallVector<Operation *> candidates;
+  kernel.walk([&](Operation *op) {
+    if (isa<arith::ArithDialect>(op->getDialect()) &&
+        !op->hasTrait<OpTrait::ConstantLike>())
+      candidates.push_back(op);
+  });
+  OpBuilder builder(kernel.getContext());
+  for (Operation *op : candidates) {
+    SmallVector<Value> folded;
+    builder.setInsertionPoint(op);
+    if (failed(builder.tryFold(op, folded)) || folded.empty())
+      continue;
+    op->replaceAllUsesWith(folded);
+    op->erase();
+  }
+}
+
+struct LowerKernelsToLoops
+    : impl::LowerKernelsToLoopsBase<LowerKernelsToLoops> {
   using LowerKernelsToLoopsBase::LowerKernelsToLoopsBase;
 
   void runOnOperation() override {
@@ -163,6 +194,7 @@ struct LowerKernelsToLoops : impl::LowerKernelsToLoopsBase<LowerKernelsToLoops> 
       if (func->hasAttr(attr::kernel))
         kernels.push_back(func);
     for (func::FuncOp kernel : kernels) {
+      foldArithmetic(kernel);
       FailureOr<KernelModel> model = modelKernel(kernel);
       if (failed(model) || failed(KernelLowering(*model, scratchLimit).lower()))
         return signalPassFailure();

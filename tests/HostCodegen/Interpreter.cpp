@@ -29,8 +29,9 @@ int64_t Tensor::linear(const std::vector<int64_t> &index) const {
   return at;
 }
 
-void forEachIndex(const std::vector<int64_t> &shape,
-                  const std::function<void(const std::vector<int64_t> &)> &visit) {
+void forEachIndex(
+    const std::vector<int64_t> &shape,
+    const std::function<void(const std::vector<int64_t> &)> &visit) {
   for (int64_t size : shape)
     if (size == 0)
       return;
@@ -67,7 +68,8 @@ double rounded(double value, Type type) {
     return value;
   APFloat f(value);
   bool lost;
-  f.convert(cast<FloatType>(type).getFloatSemantics(), APFloat::rmNearestTiesToEven, &lost);
+  f.convert(cast<FloatType>(type).getFloatSemantics(),
+            APFloat::rmNearestTiesToEven, &lost);
   f.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &lost);
   return f.convertToDouble();
 }
@@ -81,29 +83,49 @@ int64_t wrapped(int64_t value, Type type) {
 
 bool compare(arith::CmpFPredicate p, double a, double b) {
   switch (p) {
-  case arith::CmpFPredicate::OEQ: return a == b;
-  case arith::CmpFPredicate::OGT: return a > b;
-  case arith::CmpFPredicate::OGE: return a >= b;
-  case arith::CmpFPredicate::OLT: return a < b;
-  case arith::CmpFPredicate::OLE: return a <= b;
-  case arith::CmpFPredicate::ONE: return a < b || a > b;
-  case arith::CmpFPredicate::UNE: return a != b;
-  case arith::CmpFPredicate::UGT: return !(a <= b);
-  case arith::CmpFPredicate::UNO: return std::isnan(a) || std::isnan(b);
-  default: abort();
+  case arith::CmpFPredicate::OEQ:
+    return a == b;
+  case arith::CmpFPredicate::OGT:
+    return a > b;
+  case arith::CmpFPredicate::OGE:
+    return a >= b;
+  case arith::CmpFPredicate::OLT:
+    return a < b;
+  case arith::CmpFPredicate::OLE:
+    return a <= b;
+  case arith::CmpFPredicate::ONE:
+    return a < b || a > b;
+  case arith::CmpFPredicate::UNE:
+    return a != b;
+  case arith::CmpFPredicate::UGT:
+    return !(a <= b);
+  case arith::CmpFPredicate::UNO:
+    return std::isnan(a) || std::isnan(b);
+  default:
+    abort();
   }
 }
 
 bool compare(arith::CmpIPredicate p, int64_t a, int64_t b) {
   switch (p) {
-  case arith::CmpIPredicate::eq: return a == b;
-  case arith::CmpIPredicate::ne: return a != b;
-  case arith::CmpIPredicate::slt: return a < b;
-  case arith::CmpIPredicate::sle: return a <= b;
-  case arith::CmpIPredicate::sgt: return a > b;
-  case arith::CmpIPredicate::sge: return a >= b;
-  case arith::CmpIPredicate::ult: return uint64_t(a) < uint64_t(b);
-  default: abort();
+  case arith::CmpIPredicate::eq:
+    return a == b;
+  case arith::CmpIPredicate::ne:
+    return a != b;
+  case arith::CmpIPredicate::slt:
+    return a < b;
+  case arith::CmpIPredicate::sle:
+    return a <= b;
+  case arith::CmpIPredicate::sgt:
+    return a > b;
+  case arith::CmpIPredicate::sge:
+    return a >= b;
+  case arith::CmpIPredicate::ult:
+    return uint64_t(a) < uint64_t(b);
+  case arith::CmpIPredicate::ugt:
+    return uint64_t(a) > uint64_t(b);
+  default:
+    abort();
   }
 }
 
@@ -121,42 +143,73 @@ Scalar evaluate(Operation *op, const std::vector<Scalar> &x) {
     return r;
   }
   StringRef name = op->getName().getStringRef();
-  if (name == "arith.addf") r.f = a + b;
-  else if (name == "arith.subf") r.f = a - b;
-  else if (name == "arith.mulf") r.f = a * b;
-  else if (name == "arith.divf") r.f = a / b;
-  else if (name == "arith.negf") r.f = -a;
-  else if (name == "arith.maximumf") r.f = std::isnan(a) || std::isnan(b) ? NAN : std::max(a, b);
-  else if (name == "arith.minimumf") r.f = std::isnan(a) || std::isnan(b) ? NAN : std::min(a, b);
-  else if (name == "arith.maxnumf") r.f = std::fmax(a, b);
-  else if (name == "arith.minnumf") r.f = std::fmin(a, b);
-  else if (name == "math.exp") r.f = std::exp(a);
-  else if (name == "math.log") r.f = std::log(a);
-  else if (name == "math.tanh") r.f = std::tanh(a);
-  else if (name == "math.erf") r.f = std::erf(a);
-  else if (name == "math.sqrt") r.f = std::sqrt(a);
-  else if (name == "math.rsqrt") r.f = 1 / std::sqrt(a);
-  else if (name == "math.absf") r.f = std::fabs(a);
-  else if (name == "arith.addi") r.i = i + j;
-  else if (name == "arith.subi") r.i = i - j;
-  else if (name == "arith.muli") r.i = i * j;
-  else if (name == "arith.andi") r.i = i & j;
-  else if (name == "arith.ori") r.i = i | j;
-  else if (name == "arith.xori") r.i = i ^ j;
-  else if (name == "arith.maxsi") r.i = std::max(i, j);
-  else if (name == "arith.minsi") r.i = std::min(i, j);
-  else if (auto cmpf = dyn_cast<arith::CmpFOp>(op)) r.i = compare(cmpf.getPredicate(), a, b);
-  else if (auto cmpi = dyn_cast<arith::CmpIOp>(op)) r.i = compare(cmpi.getPredicate(), i, j);
-  else if (name == "arith.select") r = x[0].i ? x[1] : x[2];
-  else if (name == "arith.index_cast" || name == "arith.extsi" || name == "arith.extui" ||
-           name == "arith.trunci") {
+  if (name == "arith.addf")
+    r.f = a + b;
+  else if (name == "arith.subf")
+    r.f = a - b;
+  else if (name == "arith.mulf")
+    r.f = a * b;
+  else if (name == "arith.divf")
+    r.f = a / b;
+  else if (name == "arith.negf")
+    r.f = -a;
+  else if (name == "arith.maximumf")
+    r.f = std::isnan(a) || std::isnan(b) ? NAN : std::max(a, b);
+  else if (name == "arith.minimumf")
+    r.f = std::isnan(a) || std::isnan(b) ? NAN : std::min(a, b);
+  else if (name == "arith.maxnumf")
+    r.f = std::fmax(a, b);
+  else if (name == "arith.minnumf")
+    r.f = std::fmin(a, b);
+  else if (name == "math.exp")
+    r.f = std::exp(a);
+  else if (name == "math.log")
+    r.f = std::log(a);
+  else if (name == "math.tanh")
+    r.f = std::tanh(a);
+  else if (name == "math.erf")
+    r.f = std::erf(a);
+  else if (name == "math.sqrt")
+    r.f = std::sqrt(a);
+  else if (name == "math.rsqrt")
+    r.f = 1 / std::sqrt(a);
+  else if (name == "math.absf")
+    r.f = std::fabs(a);
+  else if (name == "arith.addi")
+    r.i = i + j;
+  else if (name == "arith.subi")
+    r.i = i - j;
+  else if (name == "arith.muli")
+    r.i = i * j;
+  else if (name == "arith.andi")
+    r.i = i & j;
+  else if (name == "arith.ori")
+    r.i = i | j;
+  else if (name == "arith.xori")
+    r.i = i ^ j;
+  else if (name == "arith.maxsi")
+    r.i = std::max(i, j);
+  else if (name == "arith.minsi")
+    r.i = std::min(i, j);
+  else if (auto cmpf = dyn_cast<arith::CmpFOp>(op))
+    r.i = compare(cmpf.getPredicate(), a, b);
+  else if (auto cmpi = dyn_cast<arith::CmpIOp>(op))
+    r.i = compare(cmpi.getPredicate(), i, j);
+  else if (name == "arith.select")
+    r = x[0].i ? x[1] : x[2];
+  else if (name == "arith.index_cast" || name == "arith.extsi" ||
+           name == "arith.extui" || name == "arith.trunci") {
     r.i = i;
     if (name == "arith.extsi" && op->getOperand(0).getType().isInteger(1))
       r.i = -i;
-  } else if (name == "arith.sitofp" || name == "arith.uitofp") r.f = i;
-  else if (name == "arith.fptosi") r.i = static_cast<int64_t>(a);
-  else if (name == "arith.extf" || name == "arith.truncf") r.f = rounded(a, type);
-  else unknown(op);
+  } else if (name == "arith.sitofp" || name == "arith.uitofp")
+    r.f = i;
+  else if (name == "arith.fptosi")
+    r.i = static_cast<int64_t>(a);
+  else if (name == "arith.extf" || name == "arith.truncf")
+    r.f = rounded(a, type);
+  else
+    unknown(op);
   if (isa<FloatType>(type) && !type.isF32())
     r.f = rounded(r.f, type);
   if (type.isIntOrIndex())
@@ -201,7 +254,8 @@ public:
         if (d < shape.size())
           point[d] = 1;
         int64_t linear = 0;
-        for (auto [size, index] : llvm::zip(type.getShape(), map.compose(point)))
+        for (auto [size, index] :
+             llvm::zip(type.getShape(), map.compose(point)))
           linear = linear * size + index;
         form[d] = linear;
       }
@@ -287,7 +341,8 @@ public:
         }
       }
       for (size_t r = 0; r < results.size(); ++r)
-        results[r].elements[at(op->getOpOperand(inputs.size() + r), loops)] = slots[yielded[r]];
+        results[r].elements[at(op->getOpOperand(inputs.size() + r), loops)] =
+            slots[yielded[r]];
     });
     for (auto [r, value] : llvm::enumerate(op.getResults()))
       tensors[value] = results[r];
@@ -303,7 +358,8 @@ public:
     if (auto fill = dyn_cast<linalg::FillOp>(op)) {
       Attribute constant;
       matchPattern(fill.getInputs()[0], m_Constant(&constant));
-      std::fill(out.elements.begin(), out.elements.end(), fromAttribute(constant));
+      std::fill(out.elements.begin(), out.elements.end(),
+                fromAttribute(constant));
     } else if (auto concat = dyn_cast<tensor::ConcatOp>(op)) {
       int64_t offset = 0;
       for (Value input : concat.getInputs()) {
@@ -330,7 +386,8 @@ public:
       });
     } else if (auto scatter = dyn_cast<ScatterOp>(op)) {
       out = get(scatter.getInit());
-      Tensor &index = get(scatter.getIndex()), &updates = get(scatter.getUpdates());
+      Tensor &index = get(scatter.getIndex()),
+             &updates = get(scatter.getUpdates());
       int64_t d = scatter.getDim();
       forEachIndex(index.shape, [&](std::vector<int64_t> at) {
         Scalar u = updates.elements[updates.linear(at)];
@@ -347,15 +404,16 @@ public:
         bool inside = true;
         for (Value v : indexPut.getIndices()) {
           Tensor &index = get(v);
-          int64_t i = index.elements[index.linear(lead)].i, size = out.shape[where.size()];
+          int64_t i = index.elements[index.linear(lead)].i,
+                  size = out.shape[where.size()];
           i += i < 0 ? size : 0;
           inside &= i >= 0 && i < size;
           where.push_back(i);
         }
         where.insert(where.end(), at.begin() + rank, at.end());
         if (inside)
-          put(out.elements[out.linear(where)], updates.elements[updates.linear(at)],
-              indexPut.getAccumulate());
+          put(out.elements[out.linear(where)],
+              updates.elements[updates.linear(at)], indexPut.getAccumulate());
       });
     } else if (!isa<tensor::EmptyOp>(op)) {
       unknown(op);
@@ -379,7 +437,8 @@ private:
 
 } // namespace
 
-std::vector<Tensor> interpret(func::FuncOp kernel, const std::vector<Tensor> &arguments) {
+std::vector<Tensor> interpret(func::FuncOp kernel,
+                              const std::vector<Tensor> &arguments) {
   Run run(kernel, arguments);
   for (Operation &op : kernel.front().without_terminator())
     run.run(&op);

@@ -40,11 +40,13 @@ struct Tensor {
 };
 
 /// Calls `visit` with every index of `shape`, row-major.
-void forEachIndex(const std::vector<int64_t> &shape,
-                  const std::function<void(const std::vector<int64_t> &)> &visit);
+void forEachIndex(
+    const std::vector<int64_t> &shape,
+    const std::function<void(const std::vector<int64_t> &)> &visit);
 
 /// The results of `kernel` on `arguments`. Aborts on an op it does not know.
-std::vector<Tensor> interpret(mlir::func::FuncOp kernel, const std::vector<Tensor> &arguments);
+std::vector<Tensor> interpret(mlir::func::FuncOp kernel,
+                              const std::vector<Tensor> &arguments);
 
 } // namespace nova::test
 

@@ -44,9 +44,11 @@ func::FuncOp kernelOf(ModuleOp module) {
   return {};
 }
 
-std::string fill(std::string text, const std::map<std::string, std::string> &values) {
+std::string fill(std::string text,
+                 const std::map<std::string, std::string> &values) {
   // Longest names first: $MN before $M.
-  std::vector<std::pair<std::string, std::string>> sorted(values.begin(), values.end());
+  std::vector<std::pair<std::string, std::string>> sorted(values.begin(),
+                                                          values.end());
   std::sort(sorted.begin(), sorted.end(),
             [](auto &a, auto &b) { return a.first.size() > b.first.size(); });
   for (auto &[name, value] : sorted)
@@ -57,7 +59,8 @@ std::string fill(std::string text, const std::map<std::string, std::string> &val
 
 LoadedObject::LoadedObject(const std::string &bytes) {
   int fd = memfd_create("kernel", 0);
-  EXPECT_EQ(write(fd, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  EXPECT_EQ(write(fd, bytes.data(), bytes.size()),
+            static_cast<ssize_t>(bytes.size()));
   std::string path = "/proc/self/fd/" + std::to_string(fd);
   handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   EXPECT_NE(handle, nullptr) << dlerror();
@@ -80,7 +83,8 @@ namespace {
 uint16_t toBits16(double value, Type type) {
   APFloat f(value);
   bool lost;
-  f.convert(cast<FloatType>(type).getFloatSemantics(), APFloat::rmNearestTiesToEven, &lost);
+  f.convert(cast<FloatType>(type).getFloatSemantics(),
+            APFloat::rmNearestTiesToEven, &lost);
   return static_cast<uint16_t>(f.bitcastToAPInt().getZExtValue());
 }
 
@@ -102,7 +106,8 @@ struct Buffer {
   size_t offset;
 
   Buffer(RankedTensorType tensor, ArrayRef<int64_t> strideList)
-      : type(tensor.getElementType()), shape(tensor.getShape()), strides(strideList) {
+      : type(tensor.getElementType()), shape(tensor.getShape()),
+        strides(strideList) {
     int64_t span = 1;
     for (size_t d = 0; d < shape.size(); ++d)
       span += (shape[d] - 1) * strides[d];
@@ -165,10 +170,14 @@ struct Buffer {
 };
 
 double epsilon(Type type) {
-  return type.isBF16() ? 1.0 / 256 : type.isF16() ? 1.0 / 2048 : type.isF64() ? 1e-15 : 1.2e-7;
+  return type.isBF16()  ? 1.0 / 256
+         : type.isF16() ? 1.0 / 2048
+         : type.isF64() ? 1e-15
+                        : 1.2e-7;
 }
 
-void compare(const Tensor &ours, const Tensor &reference, double tolerance, unsigned result) {
+void compare(const Tensor &ours, const Tensor &reference, double tolerance,
+             unsigned result) {
   double largest = 0;
   for (const Scalar &s : reference.elements)
     if (std::isfinite(s.f))
@@ -179,7 +188,8 @@ void compare(const Tensor &ours, const Tensor &reference, double tolerance, unsi
     bool same = a.i == b.i;
     if (isa<FloatType>(ours.elementType)) {
       double eps = epsilon(ours.elementType);
-      double bound = std::max(tolerance, eps) * largest + 2 * eps * std::fabs(b.f);
+      double bound =
+          std::max(tolerance, eps) * largest + 2 * eps * std::fabs(b.f);
       if (std::isnan(b.f))
         same = std::isnan(a.f);
       else if (std::isinf(b.f))
@@ -189,8 +199,9 @@ void compare(const Tensor &ours, const Tensor &reference, double tolerance, unsi
     }
     if (!same) {
       ++shown;
-      ADD_FAILURE() << "result " << result << " element " << i << ": got " << a.f << " / " << a.i
-                    << ", expected " << b.f << " / " << b.i;
+      ADD_FAILURE() << "result " << result << " element " << i << ": got "
+                    << a.f << " / " << a.i << ", expected " << b.f << " / "
+                    << b.i;
     }
   }
 }
@@ -219,19 +230,22 @@ void checkKernel(const std::string &text, const CheckOptions &options) {
   for (unsigned i = 0; i < kernel.getNumArguments(); ++i) {
     auto type = cast<RankedTensorType>(kernel.getArgument(i).getType());
     types.push_back(type);
-    auto attribute = kernel.getArgAttrOfType<DenseI64ArrayAttr>(i, attr::strides);
+    auto attribute =
+        kernel.getArgAttrOfType<DenseI64ArrayAttr>(i, attr::strides);
     auto list = attribute ? SmallVector<int64_t>(attribute.asArrayRef())
                           : contiguousStrides(type.getShape());
     strides.emplace_back(list.begin(), list.end());
     auto it = options.range.find(i);
     std::pair<int64_t, int64_t> range =
-        it != options.range.end() ? it->second : std::make_pair<int64_t, int64_t>(0, 7);
+        it != options.range.end() ? it->second
+                                  : std::make_pair<int64_t, int64_t>(0, 7);
     std::uniform_int_distribution<int64_t> integer(range.first, range.second);
     // Through memory, so that what strides make one element is one.
     Tensor tensor(type);
     for (Scalar &s : tensor.elements) {
       s.f = normal(random) * options.scale;
-      s.i = type.getElementType().isInteger(1) ? integer(random) & 1 : integer(random);
+      s.i = type.getElementType().isInteger(1) ? integer(random) & 1
+                                               : integer(random);
     }
     Buffer buffer(type, list);
     buffer.write(tensor);
@@ -242,7 +256,8 @@ void checkKernel(const std::string &text, const CheckOptions &options) {
   std::vector<std::pair<int64_t, int64_t>> pairs;
   if (auto inplace = kernel->getAttrOfType<ArrayAttr>(attr::inplace))
     for (Attribute pair : inplace)
-      pairs.emplace_back(cast<DenseI64ArrayAttr>(pair)[0], cast<DenseI64ArrayAttr>(pair)[1]);
+      pairs.emplace_back(cast<DenseI64ArrayAttr>(pair)[0],
+                         cast<DenseI64ArrayAttr>(pair)[1]);
 
   const int64_t points = kernelGridPoints(kernel);
   std::vector<std::vector<unsigned char>> firstBits;
@@ -290,26 +305,30 @@ void checkKernel(const std::string &text, const CheckOptions &options) {
         for (auto [argument, result] : pairs)
           written |= inPlace && argument == static_cast<int64_t>(i);
         if (!written) {
-          EXPECT_EQ(inputs[i].bytes, before[i].bytes) << "argument " << i << " was written";
+          EXPECT_EQ(inputs[i].bytes, before[i].bytes)
+              << "argument " << i << " was written";
         }
       }
       std::vector<std::vector<unsigned char>> bits;
       for (unsigned r = 0; r < where.size(); ++r) {
         auto tensor = cast<RankedTensorType>(kernel.getResultTypes()[r]);
-        size_t length = tensor.getNumElements() * elementBytes(tensor.getElementType());
+        size_t length =
+            tensor.getNumElements() * elementBytes(tensor.getElementType());
         const auto &bytes = where[r]->bytes;
         auto begin = bytes.begin() + where[r]->offset;
         bits.emplace_back(begin, begin + length);
         for (size_t b = 0; b < bytes.size(); ++b)
           if (b < where[r]->offset || b >= where[r]->offset + length) {
-            ASSERT_EQ(bytes[b], Buffer::kFill) << "result " << r << ": byte beside it was written";
+            ASSERT_EQ(bytes[b], Buffer::kFill)
+                << "result " << r << ": byte beside it was written";
           }
         if (firstBits.empty())
           compare(where[r]->read(tensor), reference[r], options.tolerance, r);
       }
       if (firstBits.empty())
         firstBits = bits;
-      EXPECT_EQ(firstBits, bits) << "cut " << cut << (inPlace ? " in place" : "");
+      EXPECT_EQ(firstBits, bits)
+          << "cut " << cut << (inPlace ? " in place" : "");
       if (::testing::Test::HasFailure())
         return;
     }

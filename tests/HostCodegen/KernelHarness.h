@@ -33,7 +33,8 @@ mlir::OwningOpRef<mlir::ModuleOp> parse(const std::string &text);
 mlir::func::FuncOp kernelOf(mlir::ModuleOp module);
 
 /// `text` with every $NAME replaced.
-std::string fill(std::string text, const std::map<std::string, std::string> &values);
+std::string fill(std::string text,
+                 const std::map<std::string, std::string> &values);
 
 /// A shared object in memory, opened with dlopen.
 class LoadedObject {

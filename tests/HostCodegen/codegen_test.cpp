@@ -17,7 +17,8 @@ using namespace nova::test;
 namespace {
 
 /// A kernel of one elementwise op on `n` floats.
-std::string unary(const std::string &op, int n, const std::string &type = "f32") {
+std::string unary(const std::string &op, int n,
+                  const std::string &type = "f32") {
   return fill(R"(
     #id = affine_map<(d0) -> (d0)>
     func.func private @unary_$N(%x: tensor<$Nx$T>) -> (tensor<$Nx$T> {nova.map = array<i64: 0>})
@@ -30,14 +31,16 @@ std::string unary(const std::string &op, int n, const std::string &type = "f32")
         linalg.yield %0 : $T
       } -> tensor<$Nx$T>
       return %y : tensor<$Nx$T>
-    })", {{"N", std::to_string(n)}, {"OP", op}, {"T", type}});
+    })",
+              {{"N", std::to_string(n)}, {"OP", op}, {"T", type}});
 }
 
 TEST(Codegen, ElementaryFunctions) {
   CheckOptions options;
   options.tolerance = 1e-6;
-  for (const char *op : {"math.exp %a", "math.tanh %a", "math.erf %a", "math.sqrt %a",
-                         "math.rsqrt %a", "math.absf %a", "math.log %a"})
+  for (const char *op :
+       {"math.exp %a", "math.tanh %a", "math.erf %a", "math.sqrt %a",
+        "math.rsqrt %a", "math.absf %a", "math.log %a"})
     for (int n : {5, 35})
       checkKernel(unary(op, n), options);
 }
@@ -60,13 +63,15 @@ TEST(Codegen, SameBytesFromManyThreads) {
   std::vector<mlir::OwningOpRef<mlir::ModuleOp>> modules;
   for (const std::string &text : texts)
     modules.push_back(parse(text));
-  std::vector<std::vector<std::string>> got(4, std::vector<std::string>(texts.size()));
+  std::vector<std::vector<std::string>> got(
+      4, std::vector<std::string>(texts.size()));
   std::vector<std::thread> threads;
   for (size_t t = 0; t < got.size(); ++t)
     threads.emplace_back([&, t] {
       for (size_t step = 0; step < texts.size(); ++step) {
         size_t i = t % 2 ? texts.size() - 1 - step : step;
-        auto object = compileKernel(kernelOf(*modules[i]), "k" + std::to_string(i));
+        auto object =
+            compileKernel(kernelOf(*modules[i]), "k" + std::to_string(i));
         got[t][i] = object ? *object : object.error().message;
       }
     });
@@ -93,7 +98,8 @@ TEST(Codegen, SameBytesFromManyThreads) {
 // An error in one thread is that thread's alone.
 TEST(Codegen, ErrorsStayWithTheirThread) {
   auto good = parse(unary("arith.negf %a", 9));
-  auto bad = parse(R"(func.func private @bad(%x: tensor<4xf32>) -> tensor<4xf32> attributes {nova.kernel} {
+  auto bad = parse(
+      R"(func.func private @bad(%x: tensor<4xf32>) -> tensor<4xf32> attributes {nova.kernel} {
     return %x : tensor<4xf32>
   })");
   std::vector<std::thread> threads;
@@ -109,8 +115,10 @@ TEST(Codegen, ErrorsStayWithTheirThread) {
     thread.join();
   for (int t = 0; t < 8; ++t) {
     if (t % 2) {
-      EXPECT_NE(said[t].find("kernel 'bad': expected attributes nova.space and nova.tile"),
-                std::string::npos)
+      EXPECT_NE(
+          said[t].find(
+              "kernel 'bad': expected attributes nova.space and nova.tile"),
+          std::string::npos)
           << said[t];
       EXPECT_EQ(said[t].find("bad"), said[t].rfind("bad")) << said[t];
     } else {
@@ -121,7 +129,8 @@ TEST(Codegen, ErrorsStayWithTheirThread) {
 
 TEST(Codegen, ImportsAreRefused) {
   EXPECT_EQ(compileError(unary("arith.remf %a, %a", 4)),
-            "kernel 'unary_4': its host code calls 'fmodf', which nothing defines (a host kernel "
+            "kernel 'unary_4': its host code calls 'fmodf', which nothing "
+            "defines (a host kernel "
             "imports nothing)");
 }
 
@@ -138,13 +147,15 @@ TEST(Codegen, UnknownProcessor) {
 TEST(Codegen, LinkErrors) {
   auto garbage = linkSharedObject({std::string("not an object")});
   ASSERT_FALSE(static_cast<bool>(garbage));
-  EXPECT_NE(garbage.error().message.find("linking 1 host objects failed"), std::string::npos);
+  EXPECT_NE(garbage.error().message.find("linking 1 host objects failed"),
+            std::string::npos);
   auto module = parse(unary("arith.negf %a", 4));
   auto object = compileKernel(kernelOf(*module), "k");
   ASSERT_TRUE(static_cast<bool>(object));
   auto twice = linkSharedObject({*object, *object});
   ASSERT_FALSE(static_cast<bool>(twice));
-  EXPECT_NE(twice.error().message.find("duplicate symbol: k"), std::string::npos)
+  EXPECT_NE(twice.error().message.find("duplicate symbol: k"),
+            std::string::npos)
       << twice.error().message;
   // And a failed link leaves the linker usable.
   EXPECT_TRUE(static_cast<bool>(linkSharedObject({*object})));

@@ -59,6 +59,42 @@ TEST(Contraction, Blocked) {
 
 TEST(Contraction, ManyBlocks) { matmul(110, 270, 270, 110, 270); }
 
+// Any sizes, any tiles, any order in memory.
+TEST(Contraction, Random) {
+  std::mt19937 random(7);
+  auto pick = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
+  for (int i = 0; i < 24; ++i) {
+    int64_t m = pick(1, 70), n = pick(1, 70), k = pick(1, 40);
+    bool ta = pick(0, 1), tb = pick(0, 1);
+    checkKernel(fill(kMatmul, {{"M", s(m)},
+                               {"N", s(n)},
+                               {"K", s(k)},
+                               {"TM", s(pick(1, m))},
+                               {"TN", s(pick(1, n))},
+                               {"SAM", s(ta ? 1 : k + pick(0, 3))},
+                               {"SAK", s(ta ? m + pick(0, 3) : 1)},
+                               {"SBK", s(tb ? 1 : n + pick(0, 3))},
+                               {"SBN", s(tb ? k + pick(0, 3) : 1)}}));
+    if (::testing::Test::HasFailure())
+      return;
+  }
+}
+
+// Strides that no operand has contiguous.
+TEST(Contraction, Strided) {
+  checkKernel(fill(kMatmul, {{"M", "20"},
+                             {"N", "30"},
+                             {"K", "25"},
+                             {"TM", "13"},
+                             {"TN", "17"},
+                             {"SAM", "50"},
+                             {"SAK", "2"},
+                             {"SBK", "90"},
+                             {"SBN", "3"}}));
+}
+
 TEST(Contraction, Thin) {
   matmul(1, 40, 33, 1, 40);
   matmul(40, 1, 33, 8, 1);
@@ -86,7 +122,8 @@ TEST(Contraction, BatchedPermuted) {
         linalg.yield %1 : f32
       } -> tensor<3x13x4x17xf32>
       return %c : tensor<3x13x4x17xf32>
-    })", {{"K", k}, {"T", tile}}));
+    })",
+                       {{"K", k}, {"T", tile}}));
 }
 
 // A weight gradient: two summed dimensions, the init from memory (in place).
@@ -106,7 +143,8 @@ TEST(Contraction, TwoSummedDimensions) {
         linalg.yield %1 : f32
       } -> tensor<24x40xf32>
       return %c : tensor<24x40xf32>
-    })", {{"T", tile}}));
+    })",
+                     {{"T", tile}}));
 }
 
 // bfloat16 operands widened in the body, accumulated in float32.
@@ -128,7 +166,10 @@ TEST(Contraction, WidenedOperands) {
         linalg.yield %1 : f32
       } -> tensor<40x24xf32>
       return %c : tensor<40x24xf32>
-    })", {{"B", map == std::string("(k, n)") ? "30x24" : "24x30"}, {"MAP", map}, {"TILE", tile}}));
+    })",
+                       {{"B", map == std::string("(k, n)") ? "30x24" : "24x30"},
+                        {"MAP", map},
+                        {"TILE", tile}}));
 }
 
 // Products of other types take plain loops.
@@ -147,7 +188,10 @@ TEST(Contraction, OtherTypes) {
         linalg.yield %1 : $T
       } -> tensor<9x24x$T>
       return %c : tensor<9x24x$T>
-    })", {{"T", type}, {"S", std::string(type).substr(0, 1)}, {"Z", type[0] == 'f' ? "0.0" : "0"}}));
+    })",
+                     {{"T", type},
+                      {"S", std::string(type).substr(0, 1)},
+                      {"Z", type[0] == 'f' ? "0.0" : "0"}}));
 }
 
 // Attention on a tile of rows: scores, causal mask, softmax, and the product
@@ -225,7 +269,8 @@ TEST(Contraction, Attention) {
         linalg.yield %0 : f32
       } -> tensor<2x2x40x12xf32>
       return %out, %sum : tensor<2x2x40x12xf32>, tensor<2x2x40xf32>
-    })", {{"T", tile}}));
+    })",
+                     {{"T", tile}}));
 }
 
 } // namespace

@@ -32,7 +32,8 @@ func.func private @bias(%x: tensor<$Mx$Nxf32> {nova.strides = array<i64: $SM, $S
 }
 )";
 
-void bias(int m, int n, int sm, int sn, std::string space, std::string tile, int bound) {
+void bias(int m, int n, int sm, int sn, std::string space, std::string tile,
+          int bound) {
   auto s = [](int v) { return std::to_string(v); };
   checkKernel(fill(kBias, {{"M", s(m)},
                            {"N", s(n)},
@@ -100,7 +101,8 @@ TEST(Elementwise, BoolsIndicesAndIntegers) {
         linalg.yield %both, %sel, %masked : i1, i64, f32
       } -> (tensor<6x$Nxi1>, tensor<6x$Nxi64>, tensor<6x$Nxf32>)
       return %r#0, %r#1, %r#2 : tensor<6x$Nxi1>, tensor<6x$Nxi64>, tensor<6x$Nxf32>
-    })", {{"N", n}}));
+    })",
+                     {{"N", n}}));
 }
 
 // A gather: rows of a table by an index tensor.
@@ -124,7 +126,9 @@ TEST(Elementwise, GatherRows) {
         linalg.yield %v : f32
       } -> tensor<9x$Nxf32>
       return %y : tensor<9x$Nxf32>
-    })", {{"N", n}}), options);
+    })",
+                     {{"N", n}}),
+                options);
 }
 
 // A gather of single elements: each lane has an address of its own.
@@ -146,10 +150,57 @@ TEST(Elementwise, GatherElements) {
         linalg.yield %v : f32
       } -> tensor<5x19xf32>
       return %y : tensor<5x19xf32>
-    })", options);
+    })",
+              options);
 }
 
-// p -= lr * g, where p may be overwritten, and the in-kernel value has two readers.
+// A gather from a value inside the kernel, reversed; and indices that compare
+// with data (64 bits) and with constants.
+TEST(Elementwise, GatherFromScratch) {
+  for (const char *n : {"6", "19", "32"})
+    checkKernel(fill(R"(
+    #id = affine_map<(d0, d1) -> (d0, d1)>
+    #row = affine_map<(d0, d1) -> (d1)>
+    func.func private @k(%x: tensor<$Nxf32>, %at: tensor<5xi64>) -> (tensor<5x$Nxf32> {nova.map = array<i64: 0, -1>})
+        attributes {nova.kernel, nova.space = array<i64: 5>, nova.tile = array<i64: 2>} {
+      %e = tensor.empty() : tensor<$Nxf32>
+      %neg = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+          ins(%x : tensor<$Nxf32>) outs(%e : tensor<$Nxf32>) {
+      ^bb0(%a: f32, %o: f32):
+        %0 = arith.negf %a : f32
+        linalg.yield %0 : f32
+      } -> tensor<$Nxf32>
+      %e2 = tensor.empty() : tensor<5x$Nxf32>
+      %y = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0)>, #id], iterator_types = ["parallel", "parallel"]}
+          ins(%at : tensor<5xi64>) outs(%e2 : tensor<5x$Nxf32>) {
+      ^bb0(%i: i64, %o: f32):
+        %c1 = arith.constant 1 : index
+        %c3 = arith.constant 3 : i64
+        %n = arith.constant $N : index
+        %zero = arith.constant 0.0 : f32
+        %col = linalg.index 1 : index
+        %row = linalg.index 0 : index
+        %up = arith.addi %col, %c1 : index
+        %back = arith.subi %n, %up : index
+        %v = tensor.extract %neg[%back] : tensor<$Nxf32>
+        %coli = arith.index_cast %col : index to i64
+        %equal = arith.cmpi eq, %coli, %i : i64
+        %less = arith.cmpi slt, %coli, %c3 : i64
+        %above = arith.cmpi ugt, %back, %row : index
+        %0 = arith.select %equal, %zero, %v : f32
+        %1 = arith.addf %0, %0 : f32
+        %2 = arith.select %less, %1, %0 : f32
+        %3 = arith.addf %2, %2 : f32
+        %4 = arith.select %above, %3, %2 : f32
+        linalg.yield %4 : f32
+      } -> tensor<5x$Nxf32>
+      return %y : tensor<5x$Nxf32>
+    })",
+                     {{"N", n}}));
+}
+
+// p -= lr * g, where p may be overwritten, and the in-kernel value has two
+// readers.
 TEST(Elementwise, InPlaceUpdate) {
   for (const char *tile : {"1", "7", "16", "50"})
     checkKernel(fill(R"(
@@ -180,7 +231,8 @@ TEST(Elementwise, InPlaceUpdate) {
         linalg.yield %1 : f32
       } -> tensor<50xf32>
       return %new, %sum : tensor<50xf32>, tensor<50xf32>
-    })", {{"T", tile}}));
+    })",
+                     {{"T", tile}}));
 }
 
 // Reads a whole row in place: the result must be staged.
@@ -245,7 +297,8 @@ TEST(Elementwise, ShortFloats) {
         linalg.yield %1, %2 : $T, f32
       } -> (tensor<$Nx$T>, tensor<$Nxf32>)
       return %r#0, %r#1 : tensor<$Nx$T>, tensor<$Nxf32>
-    })", {{"T", type}, {"N", n}}));
+    })",
+                       {{"T", type}, {"N", n}}));
 }
 
 } // namespace

@@ -309,8 +309,8 @@ func.func private @k(%x: tensor<8x1024xf32>) -> (tensor<8xf32> {nova.map = array
 func.func private @k(%x: tensor<4xf32>) -> (tensor<4xf32> {nova.map = array<i64: 0>})
     attributes {nova.kernel, nova.space = array<i64: 4>, nova.tile = array<i64: 2>} {
   %e = tensor.empty() : tensor<4xf32>
-  %c = arith.constant 2.0 : f32
-  %s = arith.addf %c, %c : f32
+  %c0 = arith.constant 0 : index
+  %s = tensor.extract %x[%c0] : tensor<4xf32>
   %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
       ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>) {
   ^bb0(%a: f32, %out: f32):
@@ -327,8 +327,8 @@ func.func private @k(%x: tensor<4xf32>) -> (tensor<4xf32> {nova.map = array<i64:
 func.func private @k(%x: tensor<4xf32>) -> (tensor<4xf32> {nova.map = array<i64: 0>})
     attributes {nova.kernel, nova.space = array<i64: 4>, nova.tile = array<i64: 2>} {
   %e = tensor.empty() : tensor<4xf32>
-  %c = arith.constant 2.0 : f32
-  %s = arith.addf %c, %c : f32
+  %c0 = arith.constant 0 : index
+  %s = tensor.extract %x[%c0] : tensor<4xf32>
   // expected-error@+1 {{kernel 'k': scalar operand that is not a constant}}
   %y = linalg.generic {indexing_maps = [#id, affine_map<(d0) -> ()>, #id], iterator_types = ["parallel"]}
       ins(%x, %s : tensor<4xf32>, f32) outs(%e : tensor<4xf32>) {

@@ -31,7 +31,8 @@ TEST(Movement, Concat) {
       %r = tensor.concat dim(1) %x, %n, %c
           : (tensor<6x3x$Nxf32>, tensor<6x4x$Nxf32>, tensor<6x2x$Nxf32>) -> tensor<6x9x$Nxf32>
       return %r : tensor<6x9x$Nxf32>
-    })", {{"N", n}}));
+    })",
+                     {{"N", n}}));
 }
 
 TEST(Movement, Cumsum) {
@@ -51,7 +52,8 @@ TEST(Movement, Cumsum) {
     })");
 }
 
-// torch.scatter along dim 0 and 1, with out-of-range indices, accumulating or not.
+// torch.scatter along dim 0 and 1, with out-of-range indices, accumulating or
+// not.
 TEST(Movement, Scatter) {
   CheckOptions options;
   options.range[1] = {-2, 9};
@@ -64,7 +66,9 @@ TEST(Movement, Scatter) {
       %r = "nova.scatter"(%init, %i, %u) {dim = 0 : i64$FLAG}
           : (tensor<8x12xf32>, tensor<20x12xi64>, tensor<20x12xf32>) -> tensor<8x12xf32>
       return %r : tensor<8x12xf32>
-    })", {{"FLAG", flag}}), options);
+    })",
+                     {{"FLAG", flag}}),
+                options);
     // The scattered dimension itself is tiled.
     checkKernel(fill(R"(
     func.func private @scatter(%init: tensor<8x12xf32>, %i: tensor<20x10xi64>, %u: tensor<20x10xf32>)
@@ -73,7 +77,9 @@ TEST(Movement, Scatter) {
       %r = "nova.scatter"(%init, %i, %u) {dim = 0 : i64$FLAG}
           : (tensor<8x12xf32>, tensor<20x10xi64>, tensor<20x10xf32>) -> tensor<8x12xf32>
       return %r : tensor<8x12xf32>
-    })", {{"FLAG", flag}}), options);
+    })",
+                     {{"FLAG", flag}}),
+                options);
   }
 }
 
@@ -91,7 +97,9 @@ TEST(Movement, IndexPut) {
       %r = "nova.index_put"(%zero, %i, %u) {$FLAG}
           : (tensor<11x19xf32>, tensor<4x5xi64>, tensor<4x5x19xf32>) -> tensor<11x19xf32>
       return %r : tensor<11x19xf32>
-    })", {{"FLAG", flag}, {"T", tile}}), options);
+    })",
+                       {{"FLAG", flag}, {"T", tile}}),
+                  options);
   options.range[1] = {0, 3};
   checkKernel(R"(
     func.func private @put(%i: tensor<30xi64>, %j: tensor<30xi32>, %u: tensor<30xf32>, %init: tensor<11x4xf32>)
@@ -100,7 +108,8 @@ TEST(Movement, IndexPut) {
       %r = "nova.index_put"(%init, %i, %j, %u) {accumulate}
           : (tensor<11x4xf32>, tensor<30xi64>, tensor<30xi32>, tensor<30xf32>) -> tensor<11x4xf32>
       return %r : tensor<11x4xf32>
-    })", options);
+    })",
+              options);
 }
 
 } // namespace

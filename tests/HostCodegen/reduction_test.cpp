@@ -54,7 +54,8 @@ func.func private @softmax(%x: tensor<$Ax$Bx$Cxf32>$ATTR) -> (tensor<$Ax$Bx$Cxf3
 }
 )";
 
-void softmax(int a, int b, int c, std::string tile, std::string attributes = "") {
+void softmax(int a, int b, int c, std::string tile,
+             std::string attributes = "") {
   checkKernel(fill(kSoftmax, {{"A", std::to_string(a)},
                               {"B", std::to_string(b)},
                               {"C", std::to_string(c)},
@@ -127,7 +128,8 @@ TEST(Reduction, LayerNorm) {
         linalg.yield %3 : f32
       } -> tensor<7x$Nxf32>
       return %y, %mean, %rstd : tensor<7x$Nxf32>, tensor<7xf32>, tensor<7xf32>
-    })", {{"N", n}}));
+    })",
+                     {{"N", n}}));
 }
 
 // Sums over the leading dimensions: lanes along the kept one.
@@ -153,7 +155,8 @@ TEST(Reduction, Columns) {
         linalg.yield %0, %2 : f32, f32
       } -> (tensor<$Nxf32>, tensor<$Nxf32>)
       return %r#0, %r#1 : tensor<$Nxf32>, tensor<$Nxf32>
-    })", {{"N", n}, {"T", tile}}));
+    })",
+                       {{"N", n}, {"T", tile}}));
 }
 
 // The whole tensor to one number, with an init read from memory.
@@ -171,7 +174,8 @@ TEST(Reduction, EverythingFromInit) {
         linalg.yield %0 : f32
       } -> tensor<f32>
       return %r : tensor<f32>
-    })", {{"N", n}}));
+    })",
+                     {{"N", n}}));
 }
 
 // A reduction over nothing is its init.
@@ -189,6 +193,24 @@ TEST(Reduction, OverNothing) {
         linalg.yield %0 : f32
       } -> tensor<9xf32>
       return %r : tensor<9xf32>
+    })");
+}
+
+// A window over an argument: indices that are sums of two dimensions.
+TEST(Reduction, Window) {
+  checkKernel(R"(
+    func.func private @window(%x: tensor<41xf32>, %w: tensor<5xf32>) -> (tensor<37xf32> {nova.map = array<i64: 0>})
+        attributes {nova.kernel, nova.space = array<i64: 37>, nova.tile = array<i64: 20>} {
+      %zero = arith.constant dense<0.0> : tensor<37xf32>
+      %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i + j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i)>],
+                           iterator_types = ["parallel", "reduction"]}
+          ins(%x, %w : tensor<41xf32>, tensor<5xf32>) outs(%zero : tensor<37xf32>) {
+      ^bb0(%a: f32, %b: f32, %acc: f32):
+        %0 = arith.mulf %a, %b : f32
+        %1 = arith.addf %acc, %0 : f32
+        linalg.yield %1 : f32
+      } -> tensor<37xf32>
+      return %r : tensor<37xf32>
     })");
 }
 
@@ -214,7 +236,8 @@ TEST(Reduction, ArgMax) {
         linalg.yield %0, %1 : f32, i64
       } -> (tensor<11xf32>, tensor<11xi64>)
       return %r#0, %r#1 : tensor<11xf32>, tensor<11xi64>
-    })", {{"N", n}}));
+    })",
+                     {{"N", n}}));
 }
 
 // Integer and boolean reductions; keepdim results (constant 0 in the map).
@@ -240,7 +263,8 @@ TEST(Reduction, IntegersAndBools) {
         linalg.yield %0, %1, %2 : i64, i1, i64
       } -> (tensor<6x1xi64>, tensor<6x1xi1>, tensor<6x1xi64>)
       return %r#0, %r#1, %r#2 : tensor<6x1xi64>, tensor<6x1xi1>, tensor<6x1xi64>
-    })", {{"N", n}}));
+    })",
+                     {{"N", n}}));
 }
 
 // Sums of another thread's rows would collide: a result that is not bound to a

@@ -1,4 +1,5 @@
-//===- HostCodegen.h - Kernel functions to machine code for the CPU --------===//
+//===- HostCodegen.h - Kernel functions to machine code for the CPU
+//--------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -57,13 +58,14 @@ void loadHostCodegenDialects(mlir::MLIRContext &context);
 /// loadHostCodegenDialects. Errors: BadInput for a kernel outside the contract
 /// (the message holds the diagnostics, each with kernel, op and location),
 /// Internal if the code needs a symbol that nothing defines.
-Expected<std::string> compileKernel(mlir::func::FuncOp kernel, llvm::StringRef symbol,
+Expected<std::string> compileKernel(mlir::func::FuncOp kernel,
+                                    llvm::StringRef symbol,
                                     const HostCodegenOptions &options = {});
 
 /// Links relocatable objects, in the order given, into one ELF shared object
 /// that imports nothing and exports their kernels. In process, one call at a
-/// time; temporary files are removed. Errors: Missing if a temporary file cannot
-/// be written, Internal with the linker's words otherwise.
+/// time; temporary files are removed. Errors: Missing if a temporary file
+/// cannot be written, Internal with the linker's words otherwise.
 Expected<std::string> linkSharedObject(llvm::ArrayRef<std::string> objects);
 
 /// Grid points of a kernel function: what `last` counts up to.
