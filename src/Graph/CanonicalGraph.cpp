@@ -1,5 +1,4 @@
-//===- CanonicalGraph.cpp - One spelling per meaning, and its digest
-//-------===//
+//===- CanonicalGraph.cpp - One spelling per meaning, and its digest ------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Graph.cpp - Names, sizes and spelling of graph data
-//-----------------===//
+//===- Graph.cpp - Names, sizes and spelling of graph data ----------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

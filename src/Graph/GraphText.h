@@ -1,5 +1,4 @@
-//===- GraphText.h - Spelling values in messages and canonical text
-//--------===//
+//===- GraphText.h - Spelling values in messages and canonical text -------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

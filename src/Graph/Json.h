@@ -1,5 +1,4 @@
-//===- Json.h - JSON as the graph reader wants it
-//--------------------------===//
+//===- Json.h - JSON as the graph reader wants it -------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- ReadConstant.cpp - Constants: inline values, or a file beside
-//-------===//
+//===- ReadConstant.cpp - Constants: inline values, or a file beside ------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- ReadGraph.cpp - nova.graph version 1, strictly
-//----------------------===//
+//===- ReadGraph.cpp - nova.graph version 1, strictly ---------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

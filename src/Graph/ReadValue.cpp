@@ -1,5 +1,4 @@
-//===- ReadValue.cpp - Typed access to JSON, tensors, values
-//---------------===//
+//===- ReadValue.cpp - Typed access to JSON, tensors, values --------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Reader.h - The graph reader's parts
-//---------------------------------===//
+//===- Reader.h - The graph reader's parts --------------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Build.cpp - Making nova operations from importers
-//-------------------===//
+//===- Build.cpp - Making nova operations from importers ------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,39 +28,45 @@ SmallVector<int64_t> importer::allDims(int64_t rank) {
   return llvm::to_vector(llvm::seq<int64_t>(0, rank));
 }
 
-/// Infers the result types of `state`. On failure `why` holds what the
-/// operation's own rules said.
-static LogicalResult inferTypes(OperationState &state, std::string &why) {
-  std::optional<RegisteredOperationName> info = state.name.getRegisteredInfo();
-  auto *inference = info ? info->getInterface<InferTypeOpInterface>() : nullptr;
-  if (!inference) {
-    why = "its result types cannot be inferred";
-    return failure();
-  }
-  MLIRContext *context = state.getContext();
-  ScopedDiagnosticHandler capture(context, [&](Diagnostic &diagnostic) {
-    why += (why.empty() ? "" : "; ") + diagnostic.str();
+std::string importer::objections(MLIRContext *context,
+                                 llvm::function_ref<LogicalResult()> check) {
+  std::string said;
+  ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
+    said += (said.empty() ? "" : "; ") + diagnostic.str();
     return success();
   });
+  if (succeeded(check()))
+    return "";
+  return said.empty() ? "it is refused without a reason" : said;
+}
+
+/// Infers the result types of `state`, by the operation's own rules.
+static LogicalResult inferTypes(OperationState &state) {
+  std::optional<RegisteredOperationName> info = state.name.getRegisteredInfo();
+  auto *inference = info ? info->getInterface<InferTypeOpInterface>() : nullptr;
+  if (!inference)
+    return emitError(state.location) << "its result types cannot be inferred";
+  MLIRContext *context = state.getContext();
   DictionaryAttr attributes = state.attributes.getDictionary(context);
   // The attributes of a registered operation live in its properties.
   int bytes = info->getOpPropertyByteSize();
   SmallVector<std::max_align_t, 8> storage(
       (bytes + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t));
   OpaqueProperties properties(bytes ? storage.data() : nullptr);
+  LogicalResult result = success();
   if (bytes) {
     info->initOpProperties(properties, OpaqueProperties(nullptr));
-    auto report = [&] { return emitError(state.location); };
-    if (failed(info->setOpPropertiesFromAttribute(state.name, properties,
-                                                  attributes, report)))
-      return failure();
+    result = info->setOpPropertiesFromAttribute(
+        state.name, properties, attributes,
+        [&] { return emitError(state.location); });
   }
-  LogicalResult inferred =
-      inference->inferReturnTypes(context, state.location, state.operands,
-                                  attributes, properties, {}, state.types);
+  if (succeeded(result))
+    result =
+        inference->inferReturnTypes(context, state.location, state.operands,
+                                    attributes, properties, {}, state.types);
   if (bytes)
     info->destroyOpProperties(properties);
-  return inferred;
+  return result;
 }
 
 Operation *Build::create(StringRef name, ArrayRef<mlir::Value> operands,
@@ -73,14 +78,25 @@ Operation *Build::create(StringRef name, ArrayRef<mlir::Value> operands,
   state.addAttributes(attributes);
   state.addTypes(types);
   std::string why;
-  if (types.empty() && failed(inferTypes(state, why))) {
+  if (types.empty())
+    why = objections(context(), [&] { return inferTypes(state); });
+  if (!why.empty()) {
     (void)fail(why);
     return nullptr;
   }
   for (Type type : state.types)
     if (!isSized(llvm::cast<RankedTensorType>(type).getShape()))
       return nullptr;
-  return builder.create(state);
+  // Verified now, while the node is known, not when the module is done: an
+  // operand may have an element type that the operation does not take.
+  Operation *op = builder.create(state);
+  why =
+      objections(context(), [&] { return op->getName().verifyInvariants(op); });
+  if (why.empty())
+    return op;
+  op->erase();
+  (void)fail(why);
+  return nullptr;
 }
 
 bool Build::isSized(ArrayRef<int64_t> shape) {

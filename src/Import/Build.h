@@ -1,5 +1,4 @@
-//===- Build.h - Making nova operations from importers
-//---------------------===//
+//===- Build.h - Making nova operations from importers --------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,6 +17,7 @@
 #include "nova/IR/Nova.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace nova::importer {
 
@@ -33,6 +33,10 @@ inline graph::DType dtypeOf(mlir::Value value) {
 }
 /// "[3,40]".
 std::string shapeText(llvm::ArrayRef<int64_t> shape);
+
+/// What MLIR says while `check` fails; empty if it succeeds.
+std::string objections(mlir::MLIRContext *context,
+                       llvm::function_ref<mlir::LogicalResult()> check);
 
 /// As a graph file would spell it.
 std::string numberText(double value);

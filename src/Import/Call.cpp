@@ -1,5 +1,4 @@
-//===- Call.cpp - One graph node on its way to nova operations
-//-------------===//
+//===- Call.cpp - One graph node on its way to nova operations ------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

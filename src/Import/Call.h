@@ -1,5 +1,4 @@
-//===- Call.h - One graph node on its way to nova operations
-//---------------===//
+//===- Call.h - One graph node on its way to nova operations --------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -124,6 +123,7 @@ llvm::ArrayRef<OpEntry> unaryTable();
 llvm::ArrayRef<OpEntry> binaryTable();
 llvm::ArrayRef<OpEntry> activationTable();
 llvm::ArrayRef<OpEntry> viewTable();
+llvm::ArrayRef<OpEntry> partTable();
 llvm::ArrayRef<OpEntry> shapeTable();
 llvm::ArrayRef<OpEntry> factoryTable();
 llvm::ArrayRef<OpEntry> reductionTable();

@@ -1,5 +1,4 @@
-//===- ImportActivations.cpp - Activations and their gradients
-//-------------===//
+//===- ImportActivations.cpp - Activations and their gradients ------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

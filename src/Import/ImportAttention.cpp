@@ -1,5 +1,4 @@
-//===- ImportAttention.cpp - Scaled dot product attention
-//------------------===//
+//===- ImportAttention.cpp - Scaled dot product attention -----------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- ImportBinary.cpp - Elementwise operations of several operands
-//-------===//
+//===- ImportBinary.cpp - Elementwise operations of several operands ------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

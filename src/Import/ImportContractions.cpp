@@ -1,5 +1,4 @@
-//===- ImportContractions.cpp - Products of matrices
-//-----------------------===//
+//===- ImportContractions.cpp - Products of matrices ----------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

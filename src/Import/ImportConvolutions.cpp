@@ -1,5 +1,4 @@
-//===- ImportConvolutions.cpp - Convolutions that cut into patches
-//---------===//
+//===- ImportConvolutions.cpp - Convolutions that cut into patches --------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

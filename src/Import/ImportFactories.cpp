@@ -1,5 +1,4 @@
-//===- ImportFactories.cpp - Tensors out of nothing
-//------------------------===//
+//===- ImportFactories.cpp - Tensors out of nothing -----------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

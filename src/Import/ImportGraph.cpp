@@ -1,5 +1,4 @@
-//===- ImportGraph.cpp - A graph file as a module at the stage `graph`
-//-----===//
+//===- ImportGraph.cpp - A graph file as a module at the stage `graph` ----===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

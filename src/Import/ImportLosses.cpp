@@ -1,5 +1,4 @@
-//===- ImportLosses.cpp - Negative log likelihood
-//--------------------------===//
+//===- ImportLosses.cpp - Negative log likelihood -------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- ImportMlir.cpp - Nova MLIR, text or bytecode, and the step contract
-//-===//
+//===- ImportMlir.cpp - Nova MLIR, text or bytecode, and the step contract ===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- ImportNorms.cpp - Layer norm and softmax, forward and backward
-//------===//
+//===- ImportNorms.cpp - Layer norm and softmax, forward and backward -----===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

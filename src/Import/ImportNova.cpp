@@ -1,5 +1,4 @@
-//===- ImportNova.cpp - Graph nodes that name nova operations
-//--------------===//
+//===- ImportNova.cpp - Graph nodes that name nova operations -------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -154,15 +153,10 @@ LogicalResult NovaNode::attribute(StringRef key, const graph::Value &value) {
 
 /// What the verifier objects to; empty if nothing.
 std::string NovaNode::probe(ArrayRef<Type> types) {
-  std::string why;
-  ScopedDiagnosticHandler capture(context(), [&](Diagnostic &diagnostic) {
-    why += (why.empty() ? "" : "; ") + diagnostic.str();
-    return success();
-  });
   OperationState state(loc, node.op, values, types, attributes);
   OwningOpRef<Operation *> op = Operation::create(state);
-  bool good = succeeded((*op)->getName().verifyInvariants(*op));
-  return good ? "" : why.empty() ? "the verifier rejects it" : why;
+  return objections(context(),
+                    [&] { return (*op)->getName().verifyInvariants(*op); });
 }
 
 FailureOr<SmallVector<mlir::Value>> NovaNode::run() {

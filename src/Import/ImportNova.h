@@ -1,5 +1,4 @@
-//===- ImportNova.h - Graph nodes that name nova operations
-//----------------===//
+//===- ImportNova.h - Graph nodes that name nova operations ---------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

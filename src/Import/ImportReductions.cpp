@@ -1,5 +1,4 @@
-//===- ImportReductions.cpp - Sums, extremes, scans
-//------------------------===//
+//===- ImportReductions.cpp - Sums, extremes, scans -----------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -55,6 +54,8 @@ template <bool hasDim> static LogicalResult importSum(Call &call) {
 /// Sum over `dims` divided by a count, in the type of `x`.
 static mlir::Value average(Call &call, mlir::Value x, ArrayRef<int64_t> dims,
                            bool keep, double count) {
+  if (!x)
+    return {};
   return call.emit<DivOp>(
       {call.sum(x, dims, keep), call.splat(count, dtypeOf(x))});
 }

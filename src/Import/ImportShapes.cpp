@@ -1,5 +1,4 @@
-//===- ImportShapes.cpp - Joining, padding, and the gradients of parts
-//-----===//
+//===- ImportShapes.cpp - Joining, padding, and the gradients of parts ----===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

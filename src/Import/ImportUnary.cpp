@@ -1,5 +1,4 @@
-//===- ImportUnary.cpp - Elementwise operations of one tensor, and casts
-//---===//
+//===- ImportUnary.cpp - Elementwise operations of one tensor, and casts --===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- OpTable.cpp - All supported ATen overloads, by name
-//-----------------===//
+//===- OpTable.cpp - All supported ATen overloads, by name ----------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,9 +23,9 @@ struct Table {
   Table() {
     for (llvm::ArrayRef<OpEntry> family :
          {unaryTable(), binaryTable(), activationTable(), viewTable(),
-          shapeTable(), factoryTable(), reductionTable(), indexingTable(),
-          contractionTable(), convolutionTable(), lossTable(), normTable(),
-          attentionTable()})
+          partTable(), shapeTable(), factoryTable(), reductionTable(),
+          indexingTable(), contractionTable(), convolutionTable(), lossTable(),
+          normTable(), attentionTable()})
       for (const OpEntry &entry : family) {
         bool fresh =
             rows.try_emplace(entry.name,

@@ -1,5 +1,4 @@
-//===- OpTable.h - All supported ATen overloads, by name
-//-------------------===//
+//===- OpTable.h - All supported ATen overloads, by name ------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Promotion.cpp - PyTorch's type promotion
-//----------------------------===//
+//===- Promotion.cpp - PyTorch's type promotion ---------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Safetensors.cpp - Reading and writing safetensors files
-//-------------===//
+//===- Safetensors.cpp - Reading and writing safetensors files ------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

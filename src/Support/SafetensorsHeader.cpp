@@ -1,5 +1,4 @@
-//===- SafetensorsHeader.cpp - The strict parser of the header
-//-------------===//
+//===- SafetensorsHeader.cpp - The strict parser of the header ------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

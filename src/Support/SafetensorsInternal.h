@@ -1,5 +1,4 @@
-//===- SafetensorsInternal.h - What the two safetensors sources share
-//------===//
+//===- SafetensorsInternal.h - What the two safetensors sources share -----===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

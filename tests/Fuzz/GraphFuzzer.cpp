@@ -1,5 +1,4 @@
-//===- GraphFuzzer.cpp - The graph reader on any bytes
-//---------------------===//
+//===- GraphFuzzer.cpp - The graph reader on any bytes --------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

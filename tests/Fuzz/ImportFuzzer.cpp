@@ -1,5 +1,4 @@
-//===- ImportFuzzer.cpp - Import on whatever the graph reader accepts
-//------===//
+//===- ImportFuzzer.cpp - Import on whatever the graph reader accepts -----===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- GraphTestUtils.h - A small graph, and ways to break it
-//--------------===//
+//===- GraphTestUtils.h - A small graph, and ways to break it -------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- canonical_graph_test.cpp - One spelling per meaning
-//-----------------===//
+//===- canonical_graph_test.cpp - One spelling per meaning ----------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- nearest_names_test.cpp - "Did you mean"
-//-----------------------------===//
+//===- nearest_names_test.cpp - "Did you mean" ----------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- read_constant_test.cpp - Constants, inline and in files
-//-------------===//
+//===- read_constant_test.cpp - Constants, inline and in files ------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- read_graph_test.cpp - Every rule of the format, one by one
-//----------===//
+//===- read_graph_test.cpp - Every rule of the format, one by one ---------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

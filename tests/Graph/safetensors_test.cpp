@@ -1,5 +1,4 @@
-//===- safetensors_test.cpp - The strict reader and the writer
-//-------------===//
+//===- safetensors_test.cpp - The strict reader and the writer ------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

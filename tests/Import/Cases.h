@@ -1,5 +1,4 @@
-//===- Cases.h - One-node graphs, and what they become
-//---------------------===//
+//===- Cases.h - One-node graphs, and what they become --------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

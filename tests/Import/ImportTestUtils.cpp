@@ -1,5 +1,4 @@
-//===- ImportTestUtils.cpp - One-node graphs, imported and printed
-//---------===//
+//===- ImportTestUtils.cpp - One-node graphs, imported and printed --------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

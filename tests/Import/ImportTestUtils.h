@@ -1,5 +1,4 @@
-//===- ImportTestUtils.h - One-node graphs, imported and printed
-//-----------===//
+//===- ImportTestUtils.h - One-node graphs, imported and printed ----------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

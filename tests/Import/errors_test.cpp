@@ -1,5 +1,4 @@
-//===- errors_test.cpp - What import refuses, and how it says so
-//-----------===//
+//===- errors_test.cpp - What import refuses, and how it says so ----------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -218,6 +217,20 @@ TEST(ImportErrors, OperandsThatDoNotAgree) {
        {"float32[]", "float32[]"},
        "nodes[0]: aten.nll_loss_forward.default: nova.nll_loss: expected rows "
        "[N, C] and labels [N], got 'tensor<2x4xf32>' and 'tensor<3xi64>'"},
+  });
+}
+
+TEST(ImportErrors, ElementTypesAnOperationDoesNotTake) {
+  expectCases({
+      {{"int8[3,4]", "float32[3,4]"},
+       "aten._softmax_backward_data.default",
+       "['x0','x1',-1,{\"dtype\":\"float32\"}]",
+       "{}",
+       {"float32[3,4]"},
+       "nodes[0]: aten._softmax_backward_data.default: 'nova.softmax_backward' "
+       "op operand #0 must be statically shaped tensor of 64-bit float or "
+       "32-bit float or bfloat16 type or 16-bit float values, but got "
+       "'tensor<3x4xi8>'"},
   });
 }
 

@@ -1,5 +1,4 @@
-//===- import_attention_test.cpp - Attention, by whichever name
-//------------===//
+//===- import_attention_test.cpp - Attention, by whichever name -----------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

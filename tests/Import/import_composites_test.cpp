@@ -1,5 +1,4 @@
-//===- import_composites_test.cpp - Products, norms, softmax, losses
-//-------===//
+//===- import_composites_test.cpp - Products, norms, softmax, losses ------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- import_elementwise_test.cpp - Elementwise operations
-//----------------===//
+//===- import_elementwise_test.cpp - Elementwise operations ---------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

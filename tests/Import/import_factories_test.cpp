@@ -1,5 +1,4 @@
-//===- import_factories_test.cpp - Tensors out of nothing
-//------------------===//
+//===- import_factories_test.cpp - Tensors out of nothing -----------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

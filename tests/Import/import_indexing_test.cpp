@@ -1,5 +1,4 @@
-//===- import_indexing_test.cpp - Gathers and scatters
-//---------------------===//
+//===- import_indexing_test.cpp - Gathers and scatters --------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- import_mlir_test.cpp - MLIR in, and the step contract
-//---------------===//
+//===- import_mlir_test.cpp - MLIR in, and the step contract --------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- import_nova_test.cpp - Nodes that name nova operations
-//--------------===//
+//===- import_nova_test.cpp - Nodes that name nova operations -------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

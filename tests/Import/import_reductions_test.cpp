@@ -1,5 +1,4 @@
-//===- import_reductions_test.cpp - Sums, extremes, scans
-//------------------===//
+//===- import_reductions_test.cpp - Sums, extremes, scans -----------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- import_views_test.cpp - Views, joins and parts
-//----------------------===//
+//===- import_views_test.cpp - Views, joins and parts ---------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- promotion_test.cpp - torch.result_type
-//------------------------------===//
+//===- promotion_test.cpp - torch.result_type -----------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- repository_graphs_test.cpp - Every graph of the repository imports
-//--===//
+//===- repository_graphs_test.cpp - Every graph of the repository imports -===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- signature_test.cpp - Schemas, and arguments bound to them
-//-----------===//
+//===- signature_test.cpp - Schemas, and arguments bound to them ----------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

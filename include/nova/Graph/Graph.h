@@ -1,5 +1,4 @@
-//===- Graph.h - The graph file: one training step as plain data
-//-----------===//
+//===- Graph.h - The graph file: one training step as plain data ----------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

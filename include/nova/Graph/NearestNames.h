@@ -1,5 +1,4 @@
-//===- NearestNames.h - "Did you mean"
-//-------------------------------------===//
+//===- NearestNames.h - "Did you mean" ------------------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

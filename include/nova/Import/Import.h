@@ -1,5 +1,4 @@
-//===- Import.h - Graph files and MLIR into the stage `graph`
-//--------------===//
+//===- Import.h - Graph files and MLIR into the stage `graph` -------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
