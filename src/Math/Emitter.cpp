@@ -27,7 +27,8 @@ Num constant(const Num &like, double x) {
 
 Num bitsConstant(const Num &like, uint64_t x) {
   auto type = IntegerType::get(like.value.getContext(), like.bits());
-  return splat(like, IntegerAttr::get(type, APInt(like.bits(), x, false, true)));
+  return splat(like,
+               IntegerAttr::get(type, APInt(like.bits(), x, false, true)));
 }
 
 Num fromBits(const Num &like, uint64_t x) {
@@ -94,12 +95,10 @@ Num operator!=(const Num &a, const Num &c) {
 }
 
 Num shl(const Num &a, unsigned n) {
-  return a.with(
-      arith::ShLIOp::create(*a.b, a.value, constant(a, n).value));
+  return a.with(arith::ShLIOp::create(*a.b, a.value, constant(a, n).value));
 }
 Num shrLogical(const Num &a, unsigned n) {
-  return a.with(
-      arith::ShRUIOp::create(*a.b, a.value, constant(a, n).value));
+  return a.with(arith::ShRUIOp::create(*a.b, a.value, constant(a, n).value));
 }
 Num shl(const Num &a, const Num &n) {
   return a.with(arith::ShLIOp::create(*a.b, a.value, n.value));
@@ -108,8 +107,7 @@ Num shrLogical(const Num &a, const Num &n) {
   return a.with(arith::ShRUIOp::create(*a.b, a.value, n.value));
 }
 Num shrArithmetic(const Num &a, unsigned n) {
-  return a.with(
-      arith::ShRSIOp::create(*a.b, a.value, constant(a, n).value));
+  return a.with(arith::ShRSIOp::create(*a.b, a.value, constant(a, n).value));
 }
 Num maxSigned(const Num &a, const Num &c) {
   return a.with(arith::MaxSIOp::create(*a.b, a.value, c.value));
@@ -120,8 +118,8 @@ WideProduct mulWide(const Num &a, const Num &c) {
   return {a.with(op.getLow()), a.with(op.getHigh())};
 }
 Num lessUnsigned(const Num &a, const Num &c) {
-  return a.with(arith::CmpIOp::create(*a.b, arith::CmpIPredicate::ult, a.value,
-                                      c.value));
+  return a.with(
+      arith::CmpIOp::create(*a.b, arith::CmpIPredicate::ult, a.value, c.value));
 }
 Num zeroExtend(const Num &condition, const Num &like) {
   return condition.with(arith::ExtUIOp::create(
@@ -129,8 +127,7 @@ Num zeroExtend(const Num &condition, const Num &like) {
       condition.value));
 }
 Num truncInt(const Num &a, unsigned bits) {
-  Type type =
-      typeLike(a.type(), IntegerType::get(a.value.getContext(), bits));
+  Type type = typeLike(a.type(), IntegerType::get(a.value.getContext(), bits));
   return a.with(arith::TruncIOp::create(*a.b, type, a.value));
 }
 
@@ -158,8 +155,8 @@ Num copySign(const Num &magnitude, const Num &sign) {
 }
 
 Num select(const Num &condition, const Num &yes, const Num &no) {
-  return yes.with(arith::SelectOp::create(*yes.b, condition.value, yes.value,
-                                          no.value));
+  return yes.with(
+      arith::SelectOp::create(*yes.b, condition.value, yes.value, no.value));
 }
 Num select(const Num &condition, double yes, const Num &no) {
   return select(condition, constant(no, yes), no);
@@ -179,8 +176,8 @@ Num atMost(const Num &a, double high) {
 }
 
 Num asInt(const Num &a) {
-  Type type = typeLike(a.type(),
-                       IntegerType::get(a.value.getContext(), a.bits()));
+  Type type =
+      typeLike(a.type(), IntegerType::get(a.value.getContext(), a.bits()));
   return a.with(arith::BitcastOp::create(*a.b, type, a.value));
 }
 Num asFloat(const Num &a, const Num &like) {

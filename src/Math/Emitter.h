@@ -46,7 +46,8 @@ inline mlir::Type typeLike(mlir::Type like, mlir::Type element) {
 /// A float constant of the type of `like`; `x` must be exact in that type or
 /// rounding it to the type must be what is wanted.
 Num constant(const Num &like, double x);
-/// An integer constant of the width of `like` (float or integer), from its bits.
+/// An integer constant of the width of `like` (float or integer), from its
+/// bits.
 Num bitsConstant(const Num &like, uint64_t x);
 /// The float constant with these bits, of the (float) type of `like`.
 Num fromBits(const Num &like, uint64_t x);
@@ -74,9 +75,7 @@ Num operator!=(const Num &a, const Num &c);
   inline Num operator OP(const Num &a, double c) {                             \
     return a OP constant(a, c);                                                \
   }                                                                            \
-  inline Num operator OP(double c, const Num &a) {                             \
-    return constant(a, c) OP a;                                                \
-  }
+  inline Num operator OP(double c, const Num &a) { return constant(a, c) OP a; }
 NOVA_MIXED(+)
 NOVA_MIXED(-)
 NOVA_MIXED(*)

@@ -1,4 +1,5 @@
-//===- ExpandExp.cpp - exp, exp2, expm1 -------------------------------------===//
+//===- ExpandExp.cpp - exp, exp2, expm1
+//-------------------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,7 +8,6 @@
 
 #include "Coefficients.h"
 #include "Expansions.h"
-
 
 using namespace llvm;
 namespace nova::expand {
@@ -27,12 +27,12 @@ struct ExpFormat {
 
 static const ExpFormat &expFormatOf(const Num &x) {
   using namespace coefficients;
-  static const ExpFormat f32{kExpF32, kExp2F32, kExpm1F32, kLn2F32,
-                             kLog2eF32[0], -104, 89, -151, 129, -17.5,
-                             0x1p-30};
-  static const ExpFormat f64{kExpF64, kExp2F64, kExpm1F64, kLn2F64,
-                             kLog2eF64[0], -746, 710, -1076, 1025, -38,
-                             0x1p-60};
+  static const ExpFormat f32{kExpF32,      kExp2F32, kExpm1F32, kLn2F32,
+                             kLog2eF32[0], -104,     89,        -151,
+                             129,          -17.5,    0x1p-30};
+  static const ExpFormat f64{kExpF64,      kExp2F64, kExpm1F64, kLn2F64,
+                             kLog2eF64[0], -746,     710,       -1076,
+                             1025,         -38,      0x1p-60};
   return x.bits() == 32 ? f32 : f64;
 }
 

@@ -1,4 +1,5 @@
-//===- ExpandLog.cpp - log, log2, log1p -------------------------------------===//
+//===- ExpandLog.cpp - log, log2, log1p
+//-------------------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -32,8 +33,8 @@ static BitSplit splitBits(const Num &x) {
   uint64_t start = twoThirdsBits(x);
   Num shifted = asInt(x) + bitsConstant(x, format.oneBits() - start);
   uint64_t mantissaMask = (uint64_t(1) << format.mantissaBits) - 1;
-  Num significand = (shifted & bitsConstant(x, mantissaMask)) +
-                    bitsConstant(x, start);
+  Num significand =
+      (shifted & bitsConstant(x, mantissaMask)) + bitsConstant(x, start);
   Num biased = shifted & bitsConstant(x, ~mantissaMask);
   return {biased, asFloat(significand, x)};
 }
@@ -105,9 +106,7 @@ static Num logOfParts(const LogParts &parts) {
   return fma(e, kLn2F64[0], f + low);
 }
 
-Num log(const Num &x) {
-  return withNan(logOfParts(splitAny(x)), x, 0.0);
-}
+Num log(const Num &x) { return withNan(logOfParts(splitAny(x)), x, 0.0); }
 
 Num log2(const Num &x) {
   using namespace coefficients;
@@ -133,8 +132,8 @@ Num log1p(const Num &x) {
   const Format &format = formatOf(x);
   BitSplit split = splitBits(x + 1.0);
   uint64_t one = format.oneBits();
-  Num scaledX = asFloat(asInt(x) - (split.biasedExponent -
-                                    bitsConstant(x, one)), x);
+  Num scaledX =
+      asFloat(asInt(x) - (split.biasedExponent - bitsConstant(x, one)), x);
   // 2^-k underflows to 0 for the largest x, where it no longer counts.
   Num scaleBits = maxSigned(bitsConstant(x, 2 * one) - split.biasedExponent,
                             bitsConstant(x, 0));

@@ -111,7 +111,8 @@ struct ExpandFPowI : OpRewritePattern<math::FPowIOp> {
       result = expand::powConstant(x, *n);
       if (!result)
         result = expand::pow(x, expand::constant(like, *n));
-    } else if (getElementTypeOrSelf(op.getRhs()).getIntOrFloatBitWidth() <= 32) {
+    } else if (getElementTypeOrSelf(op.getRhs()).getIntOrFloatBitWidth() <=
+               32) {
       result = expand::pow(x, intToFloat(Num{op.getRhs(), &b}, like));
     } else {
       return rewriter.notifyMatchFailure(op, "exponent wider than 32 bits");
@@ -135,9 +136,9 @@ struct ExpandIPowI : OpRewritePattern<math::IPowIOp> {
     if (!n)
       return rewriter.notifyMatchFailure(op, "exponent not one constant");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    rewriter.replaceOp(
-        op, expand::powInteger(Num{op.getLhs(), &b}, n.getValue().getSExtValue())
-                .value);
+    rewriter.replaceOp(op, expand::powInteger(Num{op.getLhs(), &b},
+                                              n.getValue().getSExtValue())
+                               .value);
     return success();
   }
 };

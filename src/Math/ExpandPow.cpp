@@ -1,4 +1,5 @@
-//===- ExpandPow.cpp - pow, integer powers, rsqrt ---------------------------===//
+//===- ExpandPow.cpp - pow, integer powers, rsqrt
+//---------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -76,8 +77,8 @@ static Num powMagnitudeF64(const Num &x, const Num &y) {
 // The special cases of C99 Annex F.9.4.4, in the terms of x and y.
 Num pow(const Num &x, const Num &y) {
   bool single = x.bits() == 32;
-  Num magnitude = single ? toF32(powMagnitudeF32(x, toF64(y)))
-                         : powMagnitudeF64(x, y);
+  Num magnitude =
+      single ? toF32(powMagnitudeF32(x, toF64(y))) : powMagnitudeF64(x, y);
   // (+-1)^(+-inf), where the logarithm gives 0 * inf.
   magnitude = select(abs(x) == 1.0, 1.0, magnitude);
   // Infinities and all large values are even integers here.

@@ -1,4 +1,5 @@
-//===- ExpandTanhErf.cpp - tanh, erf ----------------------------------------===//
+//===- ExpandTanhErf.cpp - tanh, erf
+//----------------------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

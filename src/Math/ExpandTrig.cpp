@@ -1,4 +1,5 @@
-//===- ExpandTrig.cpp - sin, cos --------------------------------------------===//
+//===- ExpandTrig.cpp - sin, cos
+//--------------------------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,10 +20,11 @@ struct Reduced {
 };
 } // namespace
 
-// In doubles: |x| * 2/pi = n + f. x has 24 bits, so where |x| >= 2^E the bits of
-// 2/pi of weight 2^(25-E) and more contribute multiples of 4 and are left out:
-// one pair of doubles (106 bits of 2/pi) for each range of exponents covers all
-// of float32. The pairs are so cut that |x*head| < 2^46 and |x*tail| < 2^-7.
+// In doubles: |x| * 2/pi = n + f. x has 24 bits, so where |x| >= 2^E the bits
+// of 2/pi of weight 2^(25-E) and more contribute multiples of 4 and are left
+// out: one pair of doubles (106 bits of 2/pi) for each range of exponents
+// covers all of float32. The pairs are so cut that |x*head| < 2^46 and |x*tail|
+// < 2^-7.
 static Reduced reduceF32(const Num &magnitude) {
   using namespace coefficients;
   Num x = toF64(magnitude);
@@ -95,8 +97,8 @@ static Reduced reduceLargeF64(const Num &x) {
   Num quadrant = shrLogical(p0 + bitsConstant(p0, uint64_t(1) << 61), 62);
   Num head = shl(p0, 2) | shrLogical(p1, 62);
   Num tail = shl(p1, 2) | shrLogical(low.low, 62);
-  Num f = fma(unsignedToFloat(tail, x), 0x1p-128,
-              intToFloat(head, x) * 0x1p-64);
+  Num f =
+      fma(unsignedToFloat(tail, x), 0x1p-128, intToFloat(head, x) * 0x1p-64);
   return {fma(f, kPiOver2[0], f * kPiOver2[1]), quadrant};
 }
 

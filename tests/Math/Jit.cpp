@@ -75,14 +75,12 @@ static std::string replaceAll(std::string text, const std::string &what,
 static std::string moduleText(const std::string &body,
                               const JitOptions &options) {
   std::string block = std::to_string(kBlock);
-  std::string vector =
-      options.lanes == 1
-          ? options.type
-          : "vector<" + std::to_string(options.lanes) + "x" + options.type + ">";
-  std::string load =
-      options.lanes == 1
-          ? "memref.load %p[%i] : MT"
-          : "vector.load %p[%i] : MT, VT";
+  std::string vector = options.lanes == 1
+                           ? options.type
+                           : "vector<" + std::to_string(options.lanes) + "x" +
+                                 options.type + ">";
+  std::string load = options.lanes == 1 ? "memref.load %p[%i] : MT"
+                                        : "vector.load %p[%i] : MT, VT";
   std::string store = options.lanes == 1 ? "memref.store %r, %out[%i] : MT"
                                          : "vector.store %r, %out[%i] : MT, VT";
   std::string text = R"(
@@ -110,10 +108,10 @@ func.func @kernel(%pa: MT, %pb: MT, %out: MT) {
 
 static DialectRegistry makeRegistry() {
   DialectRegistry registry;
-  registry.insert<arith::ArithDialect, cf::ControlFlowDialect,
-                  func::FuncDialect, LLVM::LLVMDialect, math::MathDialect,
-                  memref::MemRefDialect, scf::SCFDialect,
-                  vector::VectorDialect>();
+  registry
+      .insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect,
+              LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect,
+              scf::SCFDialect, vector::VectorDialect>();
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
   return registry;
@@ -204,8 +202,8 @@ JitKernel::JitKernel(const std::string &body, const JitOptions &options)
   auto module = lowerToLLVM(moduleText(body, options), context);
   llvm::Triple triple(llvm::sys::getDefaultTargetTriple());
   // AVX2 and FMA on x86, the level that the documented costs are for.
-  std::string cpu = triple.isX86() ? "x86-64-v3"
-                                   : llvm::sys::getHostCPUName().str();
+  std::string cpu =
+      triple.isX86() ? "x86-64-v3" : llvm::sys::getHostCPUName().str();
   auto machine = makeTargetMachine(triple, cpu, options.contract);
   module->setDataLayout(machine->createDataLayout());
   module->setTargetTriple(machine->getTargetTriple());
@@ -258,7 +256,8 @@ unsigned contractibleSums(const std::string &body, const std::string &type) {
   MLIRContext context(makeRegistry(), MLIRContext::Threading::DISABLED);
   JitOptions options;
   options.type = type;
-  auto module = parseSourceString<ModuleOp>(moduleText(body, options), &context);
+  auto module =
+      parseSourceString<ModuleOp>(moduleText(body, options), &context);
   PassManager pm(&context);
   pm.addPass(nova::createExpandMath());
   if (!module || failed(pm.run(*module)))

@@ -61,8 +61,8 @@ private:
 /// might contract into an fma.
 unsigned contractibleSums(const std::string &body, const std::string &type);
 
-/// The same loop, scalar, as PTX for sm_90, less the ".rn" that keeps ptxas from
-/// contracting where `contract` is off.
+/// The same loop, scalar, as PTX for sm_90, less the ".rn" that keeps ptxas
+/// from contracting where `contract` is off.
 std::string ptxOf(const std::string &body, const std::string &type,
                   bool contract = true);
 

@@ -38,9 +38,9 @@ struct Worst {
   }
 };
 
-/// Runs `kernel` on `total` inputs, made by `input(i, a, b)`, in blocks over two
-/// threads, and measures it against `reference(a, b)`. T is float or double, R
-/// the wider type of the reference.
+/// Runs `kernel` on `total` inputs, made by `input(i, a, b)`, in blocks over
+/// two threads, and measures it against `reference(a, b)`. T is float or
+/// double, R the wider type of the reference.
 template <typename T, typename R, typename Input, typename Reference>
 Worst sweep(const JitKernel &kernel, uint64_t total, Input input,
             Reference reference) {
@@ -58,7 +58,7 @@ Worst sweep(const JitKernel &kernel, uint64_t total, Input input,
         R want = reference(a[i], b[i]);
         double ulp = ulpError(out[i], want);
         if (ulp > mine.ulp)
-          mine = {ulp, double(a[i]), double(b[i]), double(out[i]),
+          mine = {ulp,          double(a[i]), double(b[i]), double(out[i]),
                   double(want), mine.count};
       }
       mine.count += std::min<uint64_t>(kBlock, total - first);

@@ -48,9 +48,8 @@ void expectWithin(const Worst &worst, const Function &f, const char *what) {
               f.op, what, (unsigned long long)worst.count, worst.ulp, worst.a,
               worst.a, worst.got, worst.want);
   std::fflush(stdout);
-  EXPECT_LE(worst.ulp, f.bound)
-      << f.op << "(" << worst.a << ") = " << worst.got << ", expected "
-      << worst.want;
+  EXPECT_LE(worst.ulp, f.bound) << f.op << "(" << worst.a << ") = " << worst.got
+                                << ", expected " << worst.want;
 }
 
 /// On 262144 values of every exponent.
@@ -94,9 +93,9 @@ TEST_P(Float32, IsRightAtBoundaries) {
     for (uint32_t i = 0; i < 8192; ++i)
       points.push_back(center + i - 4096);
   };
-  for (uint32_t special : {0u, 0x80000000u, 0x7f800000u, 0xff800000u,
-                           0x00800000u, 0x80800000u, 0x3f800000u, 0xbf800000u,
-                           0x7fc00000u})
+  for (uint32_t special :
+       {0u, 0x80000000u, 0x7f800000u, 0xff800000u, 0x00800000u, 0x80800000u,
+        0x3f800000u, 0xbf800000u, 0x7fc00000u})
     around(special);
   for (float threshold : f.thresholds) {
     around(std::bit_cast<uint32_t>(threshold));
@@ -108,8 +107,8 @@ TEST_P(Float32, IsRightAtBoundaries) {
   };
   auto reference = [&](float a, float) { return f.reference(a); };
   JitKernel kernel(body(f), {});
-  expectWithin(sweep<float, double>(kernel, points.size(), input, reference),
-               f, "boundaries");
+  expectWithin(sweep<float, double>(kernel, points.size(), input, reference), f,
+               "boundaries");
 }
 
 // GPU targets contract products and sums by default: there must be nothing to

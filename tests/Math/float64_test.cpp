@@ -32,16 +32,37 @@ struct Function {
 Real rsqrt(Real x) { return 1 / std::sqrt(x); }
 
 const Function kFunctions[] = {
-    {"exp", std::exp, 1.5, -750, 715, {709.782712893384, -708.39641853226, -745.1332191019412, 0.34657359027997264}},
+    {"exp",
+     std::exp,
+     1.5,
+     -750,
+     715,
+     {709.782712893384, -708.39641853226, -745.1332191019412,
+      0.34657359027997264}},
     {"exp2", std::exp2, 1.5, -1080, 1030, {1024, -1022, -1074, -1075, 0.5}},
-    {"expm1", std::expm1, 2.0, -40, 715, {709.782712893384, -37.42994775023705, 0.34657359027997264}},
+    {"expm1",
+     std::expm1,
+     2.0,
+     -40,
+     715,
+     {709.782712893384, -37.42994775023705, 0.34657359027997264}},
     {"log", std::log, 1.5, 0, 4, {1, 4. / 3, 2. / 3}},
     {"log2", std::log2, 2.0, 0, 4, {1, 4. / 3, 2. / 3}},
     {"log1p", std::log1p, 2.5, -1, 4, {1. / 3, -1. / 3, -1, 0x1p53}},
     {"tanh", std::tanh, 2.0, -21, 21, {0.625, 19.06154746539849, 20}},
     {"erf", std::erf, 2.0, -6.5, 6.5, {0.9375, 5.921587195794508, 6}},
-    {"sin", std::sin, 3.0, -100, 100, {0x1p20, 0x1p53, 3.141592653589793, 6381956970095103 * 0x1p797}},
-    {"cos", std::cos, 3.0, -100, 100, {0x1p20, 0x1p53, 1.5707963267948966, 6381956970095103 * 0x1p797}},
+    {"sin",
+     std::sin,
+     3.0,
+     -100,
+     100,
+     {0x1p20, 0x1p53, 3.141592653589793, 6381956970095103 * 0x1p797}},
+    {"cos",
+     std::cos,
+     3.0,
+     -100,
+     100,
+     {0x1p20, 0x1p53, 1.5707963267948966, 6381956970095103 * 0x1p797}},
     {"rsqrt", rsqrt, 1.5, 0, 4, {1, 2}},
 };
 
@@ -70,8 +91,8 @@ protected:
     Worst worst = sweep<double, Real>(kernel, total, input, reference);
     std::printf("f64 %-6s %-10s %9llu values: %.4f ulp at %a (%.17g): got "
                 "%.17g, reference %.17g\n",
-                f.op, what, (unsigned long long)worst.count, worst.ulp,
-                worst.a, worst.a, worst.got, worst.want);
+                f.op, what, (unsigned long long)worst.count, worst.ulp, worst.a,
+                worst.a, worst.got, worst.want);
     std::fflush(stdout);
     EXPECT_LE(worst.ulp, f.bound) << f.op << "(" << worst.a << ")";
   }

@@ -20,12 +20,11 @@ double rsqrt(double x) { return 1 / std::sqrt(x); }
 const struct {
   const char *op;
   double (*reference)(double);
-} kFunctions[] = {{"exp", std::exp},     {"exp2", std::exp2},
-                  {"expm1", std::expm1}, {"log", std::log},
-                  {"log2", std::log2},   {"log1p", std::log1p},
-                  {"tanh", std::tanh},   {"erf", std::erf},
-                  {"sin", std::sin},     {"cos", std::cos},
-                  {"rsqrt", rsqrt}};
+} kFunctions[] = {
+    {"exp", std::exp},   {"exp2", std::exp2}, {"expm1", std::expm1},
+    {"log", std::log},   {"log2", std::log2}, {"log1p", std::log1p},
+    {"tanh", std::tanh}, {"erf", std::erf},   {"sin", std::sin},
+    {"cos", std::cos},   {"rsqrt", rsqrt}};
 
 float widen(uint16_t bits, bool brain) {
   if (brain)
@@ -65,14 +64,16 @@ void checkAll(const char *type, bool brain) {
         }
         double unit = halfUnit(std::min(std::fabs(want), largest), brain);
         if (std::fabs(want) > largest + unit)
-          EXPECT_EQ(got, std::copysign(HUGE_VAL, want)) << op << "(" << x << ")";
+          EXPECT_EQ(got, std::copysign(HUGE_VAL, want))
+              << op << "(" << x << ")";
         else if (std::isinf(got))
           EXPECT_GE(std::fabs(want), largest + 0.99 * unit)
               << op << "(" << x << ")";
         else
           EXPECT_LE(std::fabs(got - want), 1.01 * unit)
               << op << "(" << x << ") = " << got << ", expected " << want;
-        EXPECT_EQ(std::signbit(got), std::signbit(want)) << op << "(" << x << ")";
+        EXPECT_EQ(std::signbit(got), std::signbit(want))
+            << op << "(" << x << ")";
       }
     }
   }

@@ -90,7 +90,8 @@ TEST(Pow, Float32AnyBits) {
 TEST(Pow, Float64Spread) {
   for (bool contract : {false, true})
     checkPow<double, long double>(contract ? "contracted" : "spread", 1.5,
-                                  samples() / 8, spread<double>, kPow, contract);
+                                  samples() / 8, spread<double>, kPow,
+                                  contract);
 }
 
 TEST(Pow, Float64NearOne) {
@@ -108,12 +109,31 @@ template <typename T> std::vector<T> specialValues() {
   using L = std::numeric_limits<T>;
   double integerLimit = std::ldexp(1.0, L::digits);
   std::vector<T> values;
-  for (double v :
-       {0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 7.0, 126.0, 149.0, 1023.0,
-        1074.0, integerLimit / 2 - 0.5, integerLimit / 2 + 1, integerLimit - 1,
-        integerLimit, integerLimit + 2, double(L::max()), double(L::min()),
-        double(L::denorm_min()), 1.0 + double(L::epsilon()),
-        1.0 - double(L::epsilon()) / 2, kInf})
+  for (double v : {0.0,
+                   0.25,
+                   0.5,
+                   1.0,
+                   1.5,
+                   2.0,
+                   2.5,
+                   3.0,
+                   4.0,
+                   7.0,
+                   126.0,
+                   149.0,
+                   1023.0,
+                   1074.0,
+                   integerLimit / 2 - 0.5,
+                   integerLimit / 2 + 1,
+                   integerLimit - 1,
+                   integerLimit,
+                   integerLimit + 2,
+                   double(L::max()),
+                   double(L::min()),
+                   double(L::denorm_min()),
+                   1.0 + double(L::epsilon()),
+                   1.0 - double(L::epsilon()) / 2,
+                   kInf})
     for (double s : {1.0, -1.0})
       values.push_back(T(s * v));
   values.push_back(T(kNan));
@@ -130,9 +150,7 @@ template <typename T, typename R> void checkSpecialPairs(double bound) {
 }
 
 TEST(Pow, Float32SpecialPairs) { checkSpecialPairs<float, double>(1.0); }
-TEST(Pow, Float64SpecialPairs) {
-  checkSpecialPairs<double, long double>(1.5);
-}
+TEST(Pow, Float64SpecialPairs) { checkSpecialPairs<double, long double>(1.5); }
 
 // Constant exponents that become products.
 TEST(Pow, ConstantExponents) {
@@ -147,12 +165,13 @@ TEST(Pow, ConstantExponents) {
     std::string body = std::string("%y = arith.constant dense<") + exponent +
                        "> : VT\n%r = math.powf %a, %y : VT";
     float y = std::stof(exponent);
-    checkPow<float, double>(exponent, bound, uint64_t(1) << 22,
-                            [&](uint64_t i, float &a, float &b) {
-                              a = std::bit_cast<float>(uint32_t(i << 10));
-                              b = y;
-                            },
-                            body);
+    checkPow<float, double>(
+        exponent, bound, uint64_t(1) << 22,
+        [&](uint64_t i, float &a, float &b) {
+          a = std::bit_cast<float>(uint32_t(i << 10));
+          b = y;
+        },
+        body);
   }
 }
 
@@ -165,12 +184,13 @@ TEST(Pow, FPowIConstantAndVariable) {
           (variable ? "%z = arith.fptosi %b : VT to vector<8xi32>\n"
                       "%r = math.fpowi %a, %z : VT, vector<8xi32>"
                     : "%r = math.fpowi %a, %n : VT, vector<8xi32>");
-      checkPow<float, double>(number.c_str(), 2.0, uint64_t(1) << 18,
-                              [&](uint64_t i, float &a, float &b) {
-                                a = std::bit_cast<float>(uint32_t(i << 14));
-                                b = float(n);
-                              },
-                              body);
+      checkPow<float, double>(
+          number.c_str(), 2.0, uint64_t(1) << 18,
+          [&](uint64_t i, float &a, float &b) {
+            a = std::bit_cast<float>(uint32_t(i << 14));
+            b = float(n);
+          },
+          body);
     }
   }
 }

@@ -16,14 +16,14 @@
 //   backend contracts products and sums into FMAs: every product that feeds a
 //   sum already is one.
 // - Required of the target: IEEE arithmetic with subnormals and a fused
-//   multiply-add instruction (x86-64-v3, any GPU). Without one, `math.fma` would
-//   become a call.
+//   multiply-add instruction (x86-64-v3, any GPU). Without one, `math.fma`
+//   would become a call.
 //
 // Largest error in ulp of the exact result (tests/Math/Ulp.h says how counted).
-// f32: over all 2^32 values (`MathTests --exhaustive`, x86-64 with AVX2, against
-// glibc's double functions); pow over 40 M pairs. f64: over 4 M values of all
-// exponents and of the usual range, and around every threshold, against long
-// double; pow over 3 M pairs. Cost: ns for each element on one core of a
+// f32: over all 2^32 values (`MathTests --exhaustive`, x86-64 with AVX2,
+// against glibc's double functions); pow over 40 M pairs. f64: over 4 M values
+// of all exponents and of the usual range, and around every threshold, against
+// long double; pow over 3 M pairs. Cost: ns for each element on one core of a
 // Sapphire Rapids Xeon, AVX2 code (`MathTests --cost`), and instructions for
 // each 8 elements of f32, loop included.
 //
@@ -83,9 +83,9 @@ namespace nova {
 /// Adds the patterns that replace elementary functions of the math dialect on
 /// scalars and vectors of f64, f32 and narrower floats. They create only arith
 /// ops and inline math ops (fma, sqrt, absf, copysign, floor), so one walk over
-/// the IR is enough. An op that they do not know, and any op on tensors, is left
-/// as it is: the pass `nova-expand-math` makes that an error. Beware of drivers
-/// that fold: the folds of math ops on constants use the host's libm.
+/// the IR is enough. An op that they do not know, and any op on tensors, is
+/// left as it is: the pass `nova-expand-math` makes that an error. Beware of
+/// drivers that fold: the folds of math ops on constants use the host's libm.
 void populateExpandMathPatterns(mlir::RewritePatternSet &patterns);
 
 /// Whether `op`, of the math dialect, becomes an instruction or a short inline
