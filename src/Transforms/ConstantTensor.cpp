@@ -1,4 +1,5 @@
-//===- ConstantTensor.cpp - A tensor the compiler computes with ------------===//
+//===- ConstantTensor.cpp - A tensor the compiler computes with
+//------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -55,17 +56,20 @@ int64_t nova::bytesOf(ElementKind kind) {
 static double widenHalf(uint16_t bits, const llvm::fltSemantics &semantics) {
   llvm::APFloat value(semantics, llvm::APInt(16, bits));
   bool losesInfo = false;
-  value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+  value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven,
+                &losesInfo);
   return value.convertToDouble();
 }
-static uint16_t narrowToHalf(double value, const llvm::fltSemantics &semantics) {
+static uint16_t narrowToHalf(double value,
+                             const llvm::fltSemantics &semantics) {
   llvm::APFloat rounded(value);
   bool losesInfo = false;
   rounded.convert(semantics, llvm::APFloat::rmNearestTiesToEven, &losesInfo);
   return static_cast<uint16_t>(rounded.bitcastToAPInt().getZExtValue());
 }
 static const llvm::fltSemantics &halfSemantics(ElementKind kind) {
-  return kind == ElementKind::F16 ? llvm::APFloat::IEEEhalf() : llvm::APFloat::BFloat();
+  return kind == ElementKind::F16 ? llvm::APFloat::IEEEhalf()
+                                  : llvm::APFloat::BFloat();
 }
 
 template <typename Narrow, typename Wide>
@@ -81,7 +85,8 @@ static void narrow(const Wide *from, int64_t count, char *target) {
     to[i] = static_cast<Narrow>(from[i]);
 }
 
-void nova::loadIntegers(ElementKind kind, const char *source, int64_t stride, int64_t count, int64_t *to) {
+void nova::loadIntegers(ElementKind kind, const char *source, int64_t stride,
+                        int64_t count, int64_t *to) {
   switch (kind) {
   case ElementKind::Bool:
   case ElementKind::U8:
@@ -99,7 +104,8 @@ void nova::loadIntegers(ElementKind kind, const char *source, int64_t stride, in
   }
 }
 
-void nova::loadFloats(ElementKind kind, const char *source, int64_t stride, int64_t count, double *to) {
+void nova::loadFloats(ElementKind kind, const char *source, int64_t stride,
+                      int64_t count, double *to) {
   switch (kind) {
   case ElementKind::F32:
     return widen<float>(source, stride, count, to);
@@ -126,7 +132,8 @@ void nova::loadFloats(ElementKind kind, const char *source, int64_t stride, int6
   }
 }
 
-void nova::storeIntegers(ElementKind kind, const int64_t *from, int64_t count, char *to) {
+void nova::storeIntegers(ElementKind kind, const int64_t *from, int64_t count,
+                         char *to) {
   switch (kind) {
   case ElementKind::Bool:
     for (int64_t i = 0; i < count; ++i)
@@ -146,7 +153,8 @@ void nova::storeIntegers(ElementKind kind, const int64_t *from, int64_t count, c
   }
 }
 
-void nova::storeFloats(ElementKind kind, const double *from, int64_t count, char *to) {
+void nova::storeFloats(ElementKind kind, const double *from, int64_t count,
+                       char *to) {
   switch (kind) {
   case ElementKind::F32:
     return narrow<float>(from, count, to);
@@ -177,21 +185,24 @@ void nova::storeFloats(ElementKind kind, const double *from, int64_t count, char
 //===----------------------------------------------------------------------===//
 
 ConstantTensor::ConstantTensor(Type element, StridedView view, int64_t count)
-    : element(element), elements(*elementKind(element)), layout(std::move(view)),
-      bytes(new char[std::max<int64_t>(count, 1) * bytesOf(*elementKind(element))],
-            std::default_delete<char[]>()) {}
+    : element(element), elements(*elementKind(element)),
+      layout(std::move(view)), bytes(new char[std::max<int64_t>(count, 1) *
+                                              bytesOf(*elementKind(element))],
+                                     std::default_delete<char[]>()) {}
 
 std::optional<ConstantTensor> ConstantTensor::of(ElementsAttr attribute) {
   auto dense = dyn_cast<DenseElementsAttr>(attribute);
   auto type = dyn_cast<RankedTensorType>(attribute.getShapedType());
-  std::optional<ElementKind> kind = type ? elementKind(type.getElementType()) : std::nullopt;
+  std::optional<ElementKind> kind =
+      type ? elementKind(type.getElementType()) : std::nullopt;
   if (!dense || !kind)
     return std::nullopt;
   StridedView view = StridedView::contiguous(type.getShape());
   if (dense.isSplat())
     view.strides.assign(view.shape.size(), 0);
   if (*kind == ElementKind::Bool) { // bits in the attribute, bytes here
-    ConstantTensor result(type.getElementType(), view, dense.isSplat() ? 1 : type.getNumElements());
+    ConstantTensor result(type.getElementType(), view,
+                          dense.isSplat() ? 1 : type.getNumElements());
     if (dense.isSplat())
       result.data()[0] = dense.getSplatValue<bool>();
     else
@@ -199,11 +210,14 @@ std::optional<ConstantTensor> ConstantTensor::of(ElementsAttr attribute) {
     return result;
   }
   // The attribute lives as long as the context, so its memory needs no owner.
-  std::shared_ptr<char> memory(std::shared_ptr<char>(), const_cast<char *>(dense.getRawData().data()));
-  return ConstantTensor(type.getElementType(), *kind, std::move(view), std::move(memory));
+  std::shared_ptr<char> memory(std::shared_ptr<char>(),
+                               const_cast<char *>(dense.getRawData().data()));
+  return ConstantTensor(type.getElementType(), *kind, std::move(view),
+                        std::move(memory));
 }
 
-std::optional<ConstantTensor> ConstantTensor::splat(RankedTensorType type, TypedAttr value) {
+std::optional<ConstantTensor> ConstantTensor::splat(RankedTensorType type,
+                                                    TypedAttr value) {
   return of(DenseElementsAttr::get(type, Attribute(value)));
 }
 
@@ -238,10 +252,12 @@ DenseElementsAttr ConstantTensor::coreAttribute() const {
   copyElements(*this, core, packed.data(), contiguousStrides(core));
   if (elements != ElementKind::Bool)
     return DenseElementsAttr::getFromRawBuffer(type, packed);
-  return DenseElementsAttr::get(type, ArrayRef(reinterpret_cast<const bool *>(packed.data()), count));
+  return DenseElementsAttr::get(
+      type, ArrayRef(reinterpret_cast<const bool *>(packed.data()), count));
 }
 
-ConstantTensor nova::makeRepeated(Type element, ArrayRef<int64_t> shape, ArrayRef<int64_t> core) {
+ConstantTensor nova::makeRepeated(Type element, ArrayRef<int64_t> shape,
+                                  ArrayRef<int64_t> core) {
   StridedView view{0, SmallVector<int64_t>(shape), contiguousStrides(core)};
   int64_t count = 1;
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -252,7 +268,8 @@ ConstantTensor nova::makeRepeated(Type element, ArrayRef<int64_t> shape, ArrayRe
   return ConstantTensor(element, std::move(view), count);
 }
 
-void nova::forEachOffset(ArrayRef<int64_t> shape, ArrayRef<ArrayRef<int64_t>> strides,
+void nova::forEachOffset(ArrayRef<int64_t> shape,
+                         ArrayRef<ArrayRef<int64_t>> strides,
                          llvm::function_ref<void(ArrayRef<int64_t>)> body) {
   if (llvm::is_contained(shape, 0))
     return;
@@ -275,18 +292,22 @@ void nova::forEachOffset(ArrayRef<int64_t> shape, ArrayRef<ArrayRef<int64_t>> st
   }
 }
 
-void nova::copyElements(const ConstantTensor &from, ArrayRef<int64_t> shape, char *to,
-                        ArrayRef<int64_t> toStrides) {
+void nova::copyElements(const ConstantTensor &from, ArrayRef<int64_t> shape,
+                        char *to, ArrayRef<int64_t> toStrides) {
   int64_t size = bytesOf(from.kind());
   // The innermost dimension as one block where both sides are dense there.
-  bool block = !shape.empty() && toStrides.back() == 1 && (from.strides().back() == 1 || shape.back() == 1);
+  bool block = !shape.empty() && toStrides.back() == 1 &&
+               (from.strides().back() == 1 || shape.back() == 1);
   ArrayRef<int64_t> outer = block ? shape.drop_back() : shape;
   int64_t run = block ? shape.back() : 1;
   if (run == 0)
     return;
   const char *source = from.data();
-  forEachOffset(outer, {from.strides().take_front(outer.size()), toStrides.take_front(outer.size())},
+  forEachOffset(outer,
+                {from.strides().take_front(outer.size()),
+                 toStrides.take_front(outer.size())},
                 [&](ArrayRef<int64_t> offsets) {
-                  std::memcpy(to + offsets[1] * size, source + offsets[0] * size, run * size);
+                  std::memcpy(to + offsets[1] * size,
+                              source + offsets[0] * size, run * size);
                 });
 }

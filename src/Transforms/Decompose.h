@@ -1,4 +1,5 @@
-//===- Decompose.h - Parts of nova-decompose-composites --------------------===//
+//===- Decompose.h - Parts of nova-decompose-composites
+//--------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

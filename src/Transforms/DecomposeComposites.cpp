@@ -1,4 +1,5 @@
-//===- DecomposeComposites.cpp - Composites into the vocabulary of fusion --===//
+//===- DecomposeComposites.cpp - Composites into the vocabulary of fusion
+//--===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -28,8 +29,9 @@ Replacements nova::decompose(AttentionBackwardOp op) {
   bool needKeyValue = !op.getDKey().use_empty() || !op.getDValue().use_empty();
   if (!op.getDQuery().use_empty()) {
     auto half = AttentionBackwardQueryOp::create(
-        b, op.getGrad(), op.getQuery(), op.getKey(), op.getValue(), op.getBias(),
-        op.getOut(), op.getLse(), op.getScaleAttr(), op.getCausalAttr());
+        b, op.getGrad(), op.getQuery(), op.getKey(), op.getValue(),
+        op.getBias(), op.getOut(), op.getLse(), op.getScaleAttr(),
+        op.getCausalAttr());
     dQuery = half.getDQuery();
     delta = half.getDelta();
   } else if (needKeyValue) {
@@ -38,8 +40,9 @@ Replacements nova::decompose(AttentionBackwardOp op) {
   }
   if (needKeyValue) {
     auto half = AttentionBackwardKeyValueOp::create(
-        b, op.getGrad(), op.getQuery(), op.getKey(), op.getValue(), op.getBias(),
-        op.getLse(), delta, op.getScaleAttr(), op.getCausalAttr());
+        b, op.getGrad(), op.getQuery(), op.getKey(), op.getValue(),
+        op.getBias(), op.getLse(), delta, op.getScaleAttr(),
+        op.getCausalAttr());
     dKey = half.getDKey();
     dValue = half.getDValue();
   }
@@ -51,20 +54,23 @@ Replacements nova::decompose(AttentionBackwardOp op) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-struct DecomposeComposites : nova::impl::DecomposeCompositesBase<DecomposeComposites> {
+struct DecomposeComposites
+    : nova::impl::DecomposeCompositesBase<DecomposeComposites> {
   void runOnOperation() override {
     SmallVector<Operation *> dead;
     getOperation().walk([&](Operation *op) {
       auto replacements =
           llvm::TypeSwitch<Operation *, std::optional<Replacements>>(op)
-              .Case<SoftmaxOp, LogSoftmaxOp, SoftmaxBackwardOp, LogSoftmaxBackwardOp,
-                    LayerNormOp, LayerNormBackwardOp, NllLossOp, NllLossBackwardOp,
-                    SceOp, SceBackwardOp, AttentionBackwardOp>(
+              .Case<SoftmaxOp, LogSoftmaxOp, SoftmaxBackwardOp,
+                    LogSoftmaxBackwardOp, LayerNormOp, LayerNormBackwardOp,
+                    NllLossOp, NllLossBackwardOp, SceOp, SceBackwardOp,
+                    AttentionBackwardOp>(
                   [](auto composite) { return decompose(composite); })
               .Default([](Operation *) { return std::nullopt; });
       if (!replacements)
         return;
-      for (auto [result, value] : llvm::zip_equal(op->getResults(), *replacements))
+      for (auto [result, value] :
+           llvm::zip_equal(op->getResults(), *replacements))
         if (value)
           result.replaceAllUsesWith(value);
       dead.push_back(op);

@@ -1,4 +1,5 @@
-//===- DecomposeLosses.cpp - Likelihood and cross entropy as row parts -----===//
+//===- DecomposeLosses.cpp - Likelihood and cross entropy as row parts
+//-----===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -28,26 +29,33 @@ struct Rows {
       wide = b.cast(labelsIn, b.getI64Type());
     index = elementType(wide);
     labels = b.reshape(wide, {shape[0], 1});
-    counts = b.compare(ComparePredicate::ne, labels, b.integer(ignoreIndex, index));
+    counts =
+        b.compare(ComparePredicate::ne, labels, b.integer(ignoreIndex, index));
     safe = b.select(counts, labels, b.integer(0, index));
   }
   Value zero() { return b.constant(0, compute); }
   /// [N, 1]: `value` in rows that count, 0 in the others.
   Value whereCounted(Value value) { return b.select(counts, value, zero()); }
   /// [N, 1]: values[row, label].
-  Value pick(Value values) { return b.cast(GatherOp::create(b, values, safe, 1), compute); }
+  Value pick(Value values) {
+    return b.cast(GatherOp::create(b, values, safe, 1), compute);
+  }
   /// [N, 1]: weight[label].
   Value weightOf(Value weight) {
-    return b.cast(IndexOp::create(b, weight, ValueRange{safe}, ArrayRef<int64_t>{0}), compute);
+    return b.cast(
+        IndexOp::create(b, weight, ValueRange{safe}, ArrayRef<int64_t>{0}),
+        compute);
   }
   /// [N, C]: whether the column is the row's label.
   Value isLabel() {
-    return b.compare(ComparePredicate::eq, b.positions(shape[1], 1, 2, index), safe);
+    return b.compare(ComparePredicate::eq, b.positions(shape[1], 1, 2, index),
+                     safe);
   }
   /// [N, 1]: a per-row gradient [N] (reduction none), or the 0-d one as it is.
   Value perRow(Value grad) {
     grad = b.cast(grad, compute);
-    return tensorType(grad).getRank() == 1 ? b.reshape(grad, {shape[0], 1}) : grad;
+    return tensorType(grad).getRank() == 1 ? b.reshape(grad, {shape[0], 1})
+                                           : grad;
   }
 
   TensorEmitter &b;
@@ -58,10 +66,13 @@ struct Rows {
 } // namespace
 
 /// The sum of a column [N, 1], as 0-d.
-static Value sumColumn(TensorEmitter &b, Value column) { return b.sum(column, {0, 1}); }
+static Value sumColumn(TensorEmitter &b, Value column) {
+  return b.sum(column, {0, 1});
+}
 
 /// A loss per row [N, 1] reduced as asked; `total` is what a mean divides by.
-static Value reduceLoss(TensorEmitter &b, Value rows, LossReduction reduction, Value total) {
+static Value reduceLoss(TensorEmitter &b, Value rows, LossReduction reduction,
+                        Value total) {
   switch (reduction) {
   case LossReduction::none:
     return b.reshape(rows, {tensorType(rows).getDimSize(0)});
@@ -78,7 +89,8 @@ static Value reduceLoss(TensorEmitter &b, Value rows, LossReduction reduction, V
 //===----------------------------------------------------------------------===//
 
 Replacements nova::decompose(NllLossOp op) {
-  bool needLoss = !op.getLoss().use_empty(), needTotal = !op.getTotalWeight().use_empty();
+  bool needLoss = !op.getLoss().use_empty(),
+       needTotal = !op.getTotalWeight().use_empty();
   if (!needLoss && !needTotal)
     return {Value(), Value()};
   TensorEmitter b(op);
@@ -87,15 +99,18 @@ Replacements nova::decompose(NllLossOp op) {
   Rows rows(b, op.getLogProbs(), op.getLabels(), op.getIgnoreIndex());
   Value weight = op.getWeight() ? rows.weightOf(op.getWeight()) : Value();
   Value loss, total;
-  if (reduction == LossReduction::mean || (needTotal && reduction == LossReduction::sum))
-    total = sumColumn(b, weight ? rows.whereCounted(weight) : b.cast(rows.counts, rows.compute));
+  if (reduction == LossReduction::mean ||
+      (needTotal && reduction == LossReduction::sum))
+    total = sumColumn(b, weight ? rows.whereCounted(weight)
+                                : b.cast(rows.counts, rows.compute));
   else if (needTotal)
     total = rows.zero();
   if (needLoss) {
     Value row = b.neg(rows.pick(op.getLogProbs()));
     if (weight)
       row = b.mul(row, weight);
-    loss = b.cast(reduceLoss(b, rows.whereCounted(row), reduction, total), element);
+    loss = b.cast(reduceLoss(b, rows.whereCounted(row), reduction, total),
+                  element);
   }
   return {loss, needTotal ? b.cast(total, element) : Value()};
 }
@@ -141,7 +156,8 @@ Replacements nova::decompose(SceOp op) {
     Value row = rows.whereCounted(b.sub(lse, rows.pick(op.getLogits())));
     loss = b.cast(reduceLoss(b, row, op.getReduction(), count), element);
   }
-  return {loss, needLse ? b.cast(b.reshape(lse, {rows.shape[0]}), element) : Value(),
+  return {loss,
+          needLse ? b.cast(b.reshape(lse, {rows.shape[0]}), element) : Value(),
           needCount ? b.cast(count, element) : Value()};
 }
 
@@ -156,6 +172,7 @@ Replacements nova::decompose(SceBackwardOp op) {
   scale = rows.whereCounted(scale);
   Value lse = b.reshape(b.wide(op.getLse()), {rows.shape[0], 1});
   Value probability = b.exp(b.sub(b.wide(op.getLogits()), lse));
-  Value result = b.mul(scale, b.sub(probability, b.cast(rows.isLabel(), rows.compute)));
+  Value result =
+      b.mul(scale, b.sub(probability, b.cast(rows.isLabel(), rows.compute)));
   return {b.cast(result, elementType(op.getResult()))};
 }

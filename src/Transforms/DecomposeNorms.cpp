@@ -1,4 +1,5 @@
-//===- DecomposeNorms.cpp - Softmax and layer norm as row reductions -------===//
+//===- DecomposeNorms.cpp - Softmax and layer norm as row reductions
+//-------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -41,7 +42,8 @@ Replacements nova::decompose(SoftmaxBackwardOp op) {
   int64_t dim = op.getDim();
   Value grad = b.wide(op.getGrad()), output = b.wide(op.getOutput());
   Value inner = b.sumKeep(b.mul(grad, output), {dim});
-  return {b.cast(b.mul(output, b.sub(grad, inner)), elementType(op.getResult()))};
+  return {
+      b.cast(b.mul(output, b.sub(grad, inner)), elementType(op.getResult()))};
 }
 
 Replacements nova::decompose(LogSoftmaxBackwardOp op) {
@@ -51,7 +53,8 @@ Replacements nova::decompose(LogSoftmaxBackwardOp op) {
   int64_t dim = op.getDim();
   Value grad = b.wide(op.getGrad()), output = b.wide(op.getOutput());
   Value whole = b.sumKeep(grad, {dim});
-  return {b.cast(b.sub(grad, b.mul(b.exp(output), whole)), elementType(op.getResult()))};
+  return {b.cast(b.sub(grad, b.mul(b.exp(output), whole)),
+                 elementType(op.getResult()))};
 }
 
 //===----------------------------------------------------------------------===//
@@ -63,7 +66,8 @@ namespace {
 /// and the number of elements of a row.
 struct NormDims {
   NormDims(RankedTensorType type, int64_t axes) {
-    for (int64_t i = 0, split = type.getRank() - axes; i < type.getRank(); ++i) {
+    for (int64_t i = 0, split = type.getRank() - axes; i < type.getRank();
+         ++i) {
       (i < split ? rows : normalised).push_back(i);
       if (i >= split)
         size *= type.getDimSize(i);
@@ -90,8 +94,10 @@ Replacements nova::decompose(LayerNormOp op) {
   if (needRstd) {
     // The variance from deviations: a difference of moments would cancel.
     Value deviation = b.sub(x, mean);
-    Value variance = b.div(b.sumKeep(b.mul(deviation, deviation), dims.normalised), size);
-    rstd = b.rsqrt(b.add(variance, b.constant(op.getEps().convertToDouble(), compute)));
+    Value variance =
+        b.div(b.sumKeep(b.mul(deviation, deviation), dims.normalised), size);
+    rstd = b.rsqrt(
+        b.add(variance, b.constant(op.getEps().convertToDouble(), compute)));
     if (needResult) {
       y = b.mul(deviation, rstd);
       if (op.getWeight())
@@ -109,7 +115,8 @@ Replacements nova::decompose(LayerNormBackwardOp op) {
   TensorEmitter b(op);
   Type element = elementType(op.getInput()), compute = b.computeType(element);
   NormDims dims(tensorType(op.getInput()), op.getAxes());
-  bool needInput = !op.getDInput().use_empty(), needWeight = !op.getDWeight().use_empty();
+  bool needInput = !op.getDInput().use_empty(),
+       needWeight = !op.getDWeight().use_empty();
 
   Value grad = b.wide(op.getGrad());
   Value h, rstd, dInput, dWeight, dBias;
@@ -120,7 +127,8 @@ Replacements nova::decompose(LayerNormBackwardOp op) {
   }
   if (needInput) {
     Value size = b.constant((double)dims.size, compute);
-    Value g = op.getWeight() ? b.mul(grad, b.cast(op.getWeight(), compute)) : grad;
+    Value g =
+        op.getWeight() ? b.mul(grad, b.cast(op.getWeight(), compute)) : grad;
     Value meanG = b.div(b.sumKeep(g, dims.normalised), size);
     Value meanGh = b.div(b.sumKeep(b.mul(g, h), dims.normalised), size);
     Value centred = b.sub(g, meanG);

@@ -1,4 +1,5 @@
-//===- EvaluateBias.h - What a constant bias of attention says -------------===//
+//===- EvaluateBias.h - What a constant bias of attention says
+//-------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,11 +25,12 @@ struct BiasMeaning {
 };
 
 /// Reads only what differs between batches and heads. A finite value masks when
-/// it is at most -65504, the lowest of f16: PyTorch writes just that for a masked
-/// key when it hands a boolean mask to cuDNN, whatever the type, and the lowest
-/// of the type elsewhere. In every row key 0 stays visible, and e^-65504 of what
-/// it weighs is exactly 0 in float32.
-BiasMeaning readBias(const ConstantTensor &bias, llvm::ArrayRef<int64_t> scores);
+/// it is at most -65504, the lowest of f16: PyTorch writes just that for a
+/// masked key when it hands a boolean mask to cuDNN, whatever the type, and the
+/// lowest of the type elsewhere. In every row key 0 stays visible, and e^-65504
+/// of what it weighs is exactly 0 in float32.
+BiasMeaning readBias(const ConstantTensor &bias,
+                     llvm::ArrayRef<int64_t> scores);
 
 } // namespace nova
 

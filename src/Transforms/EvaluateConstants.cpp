@@ -1,4 +1,5 @@
-//===- EvaluateConstants.cpp - Masks and positions at compile time ---------===//
+//===- EvaluateConstants.cpp - Masks and positions at compile time
+//---------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,7 +21,8 @@ using namespace mlir;
 using namespace nova;
 
 namespace {
-struct EvaluateConstants : nova::impl::EvaluateConstantsBase<EvaluateConstants> {
+struct EvaluateConstants
+    : nova::impl::EvaluateConstantsBase<EvaluateConstants> {
   using Base::Base;
 
   void runOnOperation() override {
@@ -73,27 +75,32 @@ private:
   // Attention
   //===--------------------------------------------------------------------===//
 
-  template <typename Attention>
-  void readMask(Attention op) {
+  template <typename Attention> void readMask(Attention op) {
     if (!op.getBias())
       return;
-    auto options = remark::RemarkOpts::name("attention-bias").category(getArgument());
+    auto options =
+        remark::RemarkOpts::name("attention-bias").category(getArgument());
     auto known = values.find(op.getBias());
     if (known == values.end()) {
-      remark::missed(op.getLoc(), options) << "bias is not known at compile time: it stays an operand";
+      remark::missed(op.getLoc(), options)
+          << "bias is not known at compile time: it stays an operand";
       return;
     }
-    auto query = cast<RankedTensorType>(op.getQuery().getType()), key = cast<RankedTensorType>(op.getKey().getType());
-    int64_t scores[] = {query.getDimSize(0), query.getDimSize(1), query.getDimSize(2), key.getDimSize(2)};
+    auto query = cast<RankedTensorType>(op.getQuery().getType()),
+         key = cast<RankedTensorType>(op.getKey().getType());
+    int64_t scores[] = {query.getDimSize(0), query.getDimSize(1),
+                        query.getDimSize(2), key.getDimSize(2)};
     BiasMeaning meaning = readBias(known->second, scores);
     if (meaning.lowerIsZero && (meaning.upperIsZero || op.getCausal())) {
       remark::passed(op.getLoc(), options) << "bias adds nothing: dropped";
     } else if (meaning.lowerIsZero && meaning.upperIsMasked) {
       op.setCausal(true);
       ++numCausal;
-      remark::passed(op.getLoc(), options) << "bias proves the attention causal: dropped";
+      remark::passed(op.getLoc(), options)
+          << "bias proves the attention causal: dropped";
     } else {
-      remark::missed(op.getLoc(), options) << "bias is neither zero nor causal: " + meaning.witness;
+      remark::missed(op.getLoc(), options)
+          << "bias is neither zero nor causal: " + meaning.witness;
       return;
     }
     op.getBiasMutable().clear();
@@ -117,7 +124,8 @@ private:
     DenseElementsAttr core = tensor.coreAttribute();
     Value constant;
     if (core.isSplat()) {
-      constant = ConstantOp::create(builder, op->getLoc(), core.resizeSplat(type));
+      constant =
+          ConstantOp::create(builder, op->getLoc(), core.resizeSplat(type));
     } else {
       constant = ConstantOp::create(builder, op->getLoc(), core);
       if (constant.getType() != type)

@@ -1,4 +1,5 @@
-//===- EvaluateElementwise.cpp - Elementwise operations on constants -------===//
+//===- EvaluateElementwise.cpp - Elementwise operations on constants
+//-------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,8 +8,8 @@
 //
 // Rows are widened to int64 or double, computed there and narrowed. For +, -,
 // *, / and square root of float and narrower that is the correctly rounded
-// result: double has more than twice their bits plus two. Functions that need an
-// approximation are not evaluated: what a kernel computes must not depend on
+// result: double has more than twice their bits plus two. Functions that need
+// an approximation are not evaluated: what a kernel computes must not depend on
 // whether its operand happened to be constant.
 //
 //===----------------------------------------------------------------------===//
@@ -27,8 +28,7 @@ static constexpr int64_t kChunk = 512;
 
 namespace {
 /// Up to three widened operands and the widened result.
-template <typename T>
-struct Lanes {
+template <typename T> struct Lanes {
   T operands[3][kChunk];
   T result[kChunk];
 };
@@ -79,23 +79,52 @@ static int64_t integerPower(int64_t base, int64_t exponent) {
   return wrap(result);
 }
 
-static bool computeIntegers(Operation *op, Lanes<int64_t> &lanes, int64_t count) {
+static bool computeIntegers(Operation *op, Lanes<int64_t> &lanes,
+                            int64_t count) {
   return llvm::TypeSwitch<Operation *, bool>(op)
-      .Case([&](AddOp) { return map2(lanes, count, [](int64_t a, int64_t b) { return wrap(uint64_t(a) + uint64_t(b)); }); })
-      .Case([&](SubOp) { return map2(lanes, count, [](int64_t a, int64_t b) { return wrap(uint64_t(a) - uint64_t(b)); }); })
-      .Case([&](MulOp) { return map2(lanes, count, [](int64_t a, int64_t b) { return wrap(uint64_t(a) * uint64_t(b)); }); })
+      .Case([&](AddOp) {
+        return map2(lanes, count, [](int64_t a, int64_t b) {
+          return wrap(uint64_t(a) + uint64_t(b));
+        });
+      })
+      .Case([&](SubOp) {
+        return map2(lanes, count, [](int64_t a, int64_t b) {
+          return wrap(uint64_t(a) - uint64_t(b));
+        });
+      })
+      .Case([&](MulOp) {
+        return map2(lanes, count, [](int64_t a, int64_t b) {
+          return wrap(uint64_t(a) * uint64_t(b));
+        });
+      })
       .Case([&](TruncDivOp) { return map2(lanes, count, truncDiv); })
       .Case([&](FloorDivOp) { return map2(lanes, count, floorDiv); })
       .Case([&](RemainderOp) { return map2(lanes, count, floorMod); })
       .Case([&](PowOp) { return map2(lanes, count, integerPower); })
-      .Case([&](MaximumOp) { return map2(lanes, count, [](int64_t a, int64_t b) { return std::max(a, b); }); })
-      .Case([&](MinimumOp) { return map2(lanes, count, [](int64_t a, int64_t b) { return std::min(a, b); }); })
+      .Case([&](MaximumOp) {
+        return map2(lanes, count,
+                    [](int64_t a, int64_t b) { return std::max(a, b); });
+      })
+      .Case([&](MinimumOp) {
+        return map2(lanes, count,
+                    [](int64_t a, int64_t b) { return std::min(a, b); });
+      })
       .Case([&](AndOp) { return map2(lanes, count, std::bit_and<int64_t>()); })
       .Case([&](OrOp) { return map2(lanes, count, std::bit_or<int64_t>()); })
       .Case([&](XorOp) { return map2(lanes, count, std::bit_xor<int64_t>()); })
-      .Case([&](NegOp) { return map1(lanes, count, [](int64_t a) { return wrap(0 - uint64_t(a)); }); })
-      .Case([&](AbsOp) { return map1(lanes, count, [](int64_t a) { return a < 0 ? wrap(0 - uint64_t(a)) : a; }); })
-      .Case([&](ReluOp) { return map1(lanes, count, [](int64_t a) { return std::max<int64_t>(a, 0); }); })
+      .Case([&](NegOp) {
+        return map1(lanes, count,
+                    [](int64_t a) { return wrap(0 - uint64_t(a)); });
+      })
+      .Case([&](AbsOp) {
+        return map1(lanes, count, [](int64_t a) {
+          return a < 0 ? wrap(0 - uint64_t(a)) : a;
+        });
+      })
+      .Case([&](ReluOp) {
+        return map1(lanes, count,
+                    [](int64_t a) { return std::max<int64_t>(a, 0); });
+      })
       .Case([&](NotOp not_) {
         bool logical = not_.getType().getElementType().isInteger(1);
         return map1(lanes, count, [=](int64_t a) { return logical ? !a : ~a; });
@@ -106,10 +135,15 @@ static bool computeIntegers(Operation *op, Lanes<int64_t> &lanes, int64_t count)
 /// Arithmetic of i1 is logic: sums saturate at true.
 static bool computeBools(Operation *op, Lanes<int64_t> &lanes, int64_t count) {
   return llvm::TypeSwitch<Operation *, bool>(op)
-      .Case<AddOp, MaximumOp, OrOp>([&](auto) { return map2(lanes, count, std::bit_or<int64_t>()); })
-      .Case<MulOp, MinimumOp, AndOp>([&](auto) { return map2(lanes, count, std::bit_and<int64_t>()); })
-      .Case<SubOp, XorOp>([&](auto) { return map2(lanes, count, std::bit_xor<int64_t>()); })
-      .Case([&](NotOp) { return map1(lanes, count, std::logical_not<int64_t>()); })
+      .Case<AddOp, MaximumOp, OrOp>(
+          [&](auto) { return map2(lanes, count, std::bit_or<int64_t>()); })
+      .Case<MulOp, MinimumOp, AndOp>(
+          [&](auto) { return map2(lanes, count, std::bit_and<int64_t>()); })
+      .Case<SubOp, XorOp>(
+          [&](auto) { return map2(lanes, count, std::bit_xor<int64_t>()); })
+      .Case([&](NotOp) {
+        return map1(lanes, count, std::logical_not<int64_t>());
+      })
       .Default([](Operation *) { return false; });
 }
 
@@ -132,20 +166,30 @@ static bool computeFloats(Operation *op, Lanes<double> &lanes, int64_t count) {
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case([&](AddOp) { return map2(lanes, count, std::plus<double>()); })
       .Case([&](SubOp) { return map2(lanes, count, std::minus<double>()); })
-      .Case([&](MulOp) { return map2(lanes, count, std::multiplies<double>()); })
+      .Case(
+          [&](MulOp) { return map2(lanes, count, std::multiplies<double>()); })
       .Case([&](DivOp) { return map2(lanes, count, std::divides<double>()); })
       .Case([&](MaximumOp) { return map2(lanes, count, maximum); })
       .Case([&](MinimumOp) { return map2(lanes, count, minimum); })
       .Case([&](NegOp) { return map1(lanes, count, std::negate<double>()); })
-      .Case([&](AbsOp) { return map1(lanes, count, [](double a) { return std::fabs(a); }); })
-      .Case([&](SqrtOp) { return map1(lanes, count, [](double a) { return std::sqrt(a); }); })
-      .Case([&](ReciprocalOp) { return map1(lanes, count, [](double a) { return 1 / a; }); })
-      .Case([&](ReluOp) { return map1(lanes, count, [](double a) { return maximum(a, 0); }); })
+      .Case([&](AbsOp) {
+        return map1(lanes, count, [](double a) { return std::fabs(a); });
+      })
+      .Case([&](SqrtOp) {
+        return map1(lanes, count, [](double a) { return std::sqrt(a); });
+      })
+      .Case([&](ReciprocalOp) {
+        return map1(lanes, count, [](double a) { return 1 / a; });
+      })
+      .Case([&](ReluOp) {
+        return map1(lanes, count, [](double a) { return maximum(a, 0); });
+      })
       .Default([](Operation *) { return false; });
 }
 
 template <typename T>
-static void compare(ComparePredicate predicate, const Lanes<T> &lanes, int64_t count, int64_t *result) {
+static void compare(ComparePredicate predicate, const Lanes<T> &lanes,
+                    int64_t count, int64_t *result) {
   auto fill = [&](auto holds) {
     for (int64_t i = 0; i < count; ++i)
       result[i] = holds(lanes.operands[0][i], lanes.operands[1][i]);
@@ -171,7 +215,8 @@ static void compare(ComparePredicate predicate, const Lanes<T> &lanes, int64_t c
 //===----------------------------------------------------------------------===//
 
 /// Whether every value has a place in the integer type, towards zero.
-static bool toIntegers(const double *from, ElementKind kind, int64_t count, int64_t *to) {
+static bool toIntegers(const double *from, ElementKind kind, int64_t count,
+                       int64_t *to) {
   int bits = static_cast<int>(bytesOf(kind)) * 8;
   double low = kind == ElementKind::U8 ? 0 : -std::ldexp(1.0, bits - 1);
   double high = kind == ElementKind::U8 ? 256 : std::ldexp(1.0, bits - 1);
@@ -186,7 +231,8 @@ static bool toIntegers(const double *from, ElementKind kind, int64_t count, int6
 
 /// Integers to floats narrower than double go by way of float, as in a kernel:
 /// int64 to double to float would round twice.
-static void toFloats(const int64_t *from, ElementKind kind, int64_t count, double *to) {
+static void toFloats(const int64_t *from, ElementKind kind, int64_t count,
+                     double *to) {
   for (int64_t i = 0; i < count; ++i)
     to[i] = kind == ElementKind::F64 ? double(from[i]) : double(float(from[i]));
 }
@@ -199,11 +245,13 @@ namespace {
 /// Computes contiguous runs of a result's core.
 class ElementwiseRun {
 public:
-  ElementwiseRun(Operation *op, ArrayRef<ConstantTensor> operands, ConstantTensor &result)
+  ElementwiseRun(Operation *op, ArrayRef<ConstantTensor> operands,
+                 ConstantTensor &result)
       : op(op), operands(operands), to(result.kind()) {}
 
   /// `count` elements (at most a chunk) from the operands' addresses.
-  bool operator()(ArrayRef<const char *> from, ArrayRef<int64_t> strides, int64_t count, char *target) {
+  bool operator()(ArrayRef<const char *> from, ArrayRef<int64_t> strides,
+                  int64_t count, char *target) {
     ElementKind kind = operands.back().kind();
     load(from, strides, count);
     if (auto compareOp = dyn_cast<CompareOp>(op)) {
@@ -217,26 +265,33 @@ public:
     if (isa<SelectOp>(op)) {
       for (int64_t i = 0; i < count; ++i)
         if (isFloat(kind))
-          floats.result[i] = integers.operands[0][i] ? floats.operands[1][i] : floats.operands[2][i];
+          floats.result[i] = integers.operands[0][i] ? floats.operands[1][i]
+                                                     : floats.operands[2][i];
         else
-          integers.result[i] = integers.operands[0][i] ? integers.operands[1][i] : integers.operands[2][i];
+          integers.result[i] = integers.operands[0][i]
+                                   ? integers.operands[1][i]
+                                   : integers.operands[2][i];
       return store(count, target);
     }
     if (isa<CastOp>(op))
       return convert(kind, count) && store(count, target);
-    bool known = isFloat(kind)             ? computeFloats(op, floats, count)
-                 : kind == ElementKind::Bool ? computeBools(op, integers, count)
-                                             : computeIntegers(op, integers, count);
+    bool known = isFloat(kind) ? computeFloats(op, floats, count)
+                 : kind == ElementKind::Bool
+                     ? computeBools(op, integers, count)
+                     : computeIntegers(op, integers, count);
     return known && store(count, target);
   }
 
 private:
-  void load(ArrayRef<const char *> from, ArrayRef<int64_t> strides, int64_t count) {
+  void load(ArrayRef<const char *> from, ArrayRef<int64_t> strides,
+            int64_t count) {
     for (size_t k = 0; k < operands.size(); ++k)
       if (isFloat(operands[k].kind()))
-        loadFloats(operands[k].kind(), from[k], strides[k], count, floats.operands[k]);
+        loadFloats(operands[k].kind(), from[k], strides[k], count,
+                   floats.operands[k]);
       else
-        loadIntegers(operands[k].kind(), from[k], strides[k], count, integers.operands[k]);
+        loadIntegers(operands[k].kind(), from[k], strides[k], count,
+                     integers.operands[k]);
   }
   bool store(int64_t count, char *target) {
     if (isFloat(to))
@@ -253,8 +308,8 @@ private:
     else if (isFloat(to))
       toFloats(integers.operands[0], to, count, floats.result);
     else if (to == ElementKind::Bool)
-      std::transform(floats.operands[0], floats.operands[0] + count, integers.result,
-                     [](double value) { return value != 0; });
+      std::transform(floats.operands[0], floats.operands[0] + count,
+                     integers.result, [](double value) { return value != 0; });
     else
       return toIntegers(floats.operands[0], to, count, integers.result);
     return true;
@@ -273,15 +328,19 @@ static bool isEvaluated(Operation *op, ArrayRef<ConstantTensor> operands) {
   if (isa<CompareOp, SelectOp, CastOp>(op))
     return true;
   if (isFloat(operands[0].kind()))
-    return isa<AddOp, SubOp, MulOp, DivOp, MaximumOp, MinimumOp, NegOp, AbsOp, SqrtOp, ReciprocalOp, ReluOp>(op);
-  if (isa<AddOp, SubOp, MulOp, MaximumOp, MinimumOp, AndOp, OrOp, XorOp, NotOp>(op))
+    return isa<AddOp, SubOp, MulOp, DivOp, MaximumOp, MinimumOp, NegOp, AbsOp,
+               SqrtOp, ReciprocalOp, ReluOp>(op);
+  if (isa<AddOp, SubOp, MulOp, MaximumOp, MinimumOp, AndOp, OrOp, XorOp, NotOp>(
+          op))
     return true;
   return operands[0].kind() != ElementKind::Bool &&
-         isa<TruncDivOp, FloorDivOp, RemainderOp, PowOp, NegOp, AbsOp, ReluOp>(op);
+         isa<TruncDivOp, FloorDivOp, RemainderOp, PowOp, NegOp, AbsOp, ReluOp>(
+             op);
 }
 
-std::optional<ConstantTensor> nova::evaluateElementwise(Operation *op, ArrayRef<ConstantTensor> operands,
-                                                        int64_t maxElements) {
+std::optional<ConstantTensor>
+nova::evaluateElementwise(Operation *op, ArrayRef<ConstantTensor> operands,
+                          int64_t maxElements) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   if (isa<CopyOp>(op))
     return operands[0];
@@ -296,14 +355,16 @@ std::optional<ConstantTensor> nova::evaluateElementwise(Operation *op, ArrayRef<
   SmallVector<int64_t> core(type.getShape());
   int64_t count = 1;
   for (size_t dim = 0; dim < core.size(); ++dim) {
-    bool repeated = llvm::all_of(views, [&](const StridedView &v) { return v.strides[dim] == 0; });
+    bool repeated = llvm::all_of(
+        views, [&](const StridedView &v) { return v.strides[dim] == 0; });
     if (repeated && core[dim] != 0)
       core[dim] = 1;
     count *= core[dim];
   }
   if (count > maxElements)
     return std::nullopt;
-  ConstantTensor result = makeRepeated(type.getElementType(), type.getShape(), core);
+  ConstantTensor result =
+      makeRepeated(type.getElementType(), type.getShape(), core);
 
   // Dimensions of one element out of the way, the last is the row.
   SmallVector<int64_t> shape;
@@ -332,7 +393,8 @@ std::optional<ConstantTensor> nova::evaluateElementwise(Operation *op, ArrayRef<
     for (int64_t start = 0; start < row && defined; start += kChunk) {
       int64_t length = std::min(kChunk, row - start);
       for (size_t k = 0; k < operands.size(); ++k)
-        from[k] = operands[k].data() + (offsets[k] + start * rowStrides[k]) * bytesOf(operands[k].kind());
+        from[k] = operands[k].data() + (offsets[k] + start * rowStrides[k]) *
+                                           bytesOf(operands[k].kind());
       defined = (*run)(from, rowStrides, length, target);
       target += length * targetBytes;
     }

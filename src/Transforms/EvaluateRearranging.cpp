@@ -1,4 +1,5 @@
-//===- EvaluateRearranging.cpp - Views, look-ups and scans of constants ----===//
+//===- EvaluateRearranging.cpp - Views, look-ups and scans of constants
+//----===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,7 +24,8 @@ using namespace nova;
 using Result = std::optional<ConstantTensor>;
 
 static int64_t product(ArrayRef<int64_t> sizes) {
-  return std::accumulate(sizes.begin(), sizes.end(), int64_t(1), std::multiplies<>());
+  return std::accumulate(sizes.begin(), sizes.end(), int64_t(1),
+                         std::multiplies<>());
 }
 static RankedTensorType resultType(Operation *op) {
   return cast<RankedTensorType>(op->getResult(0).getType());
@@ -33,7 +35,8 @@ static RankedTensorType resultType(Operation *op) {
 // Views, concat, pad
 //===----------------------------------------------------------------------===//
 
-static Result evaluateView(Operation *op, const ConstantTensor &input, int64_t maxElements) {
+static Result evaluateView(Operation *op, const ConstantTensor &input,
+                           int64_t maxElements) {
   if (auto view = applyView(op, input.view()))
     return input.withView(*view);
   // A reshape without a strided form: the elements, in order.
@@ -51,17 +54,20 @@ static SmallVector<int64_t> coreStrides(const ConstantTensor &result) {
   return contiguousStrides(result.coreShape());
 }
 
-static Result evaluateConcat(ConcatOp op, ArrayRef<ConstantTensor> inputs, int64_t maxElements) {
+static Result evaluateConcat(ConcatOp op, ArrayRef<ConstantTensor> inputs,
+                             int64_t maxElements) {
   auto type = resultType(op);
   size_t dim = op.getDim();
   SmallVector<int64_t> core(type.getShape());
   for (size_t i = 0; i < core.size(); ++i)
     if (i != dim && core[i] != 0 &&
-        llvm::all_of(inputs, [&](const ConstantTensor &t) { return t.isRepeated(i); }))
+        llvm::all_of(inputs,
+                     [&](const ConstantTensor &t) { return t.isRepeated(i); }))
       core[i] = 1;
   if (product(core) > maxElements)
     return std::nullopt;
-  ConstantTensor result = makeRepeated(type.getElementType(), type.getShape(), core);
+  ConstantTensor result =
+      makeRepeated(type.getElementType(), type.getShape(), core);
   SmallVector<int64_t> strides = contiguousStrides(core);
   char *target = result.data();
   for (const ConstantTensor &input : inputs) {
@@ -73,17 +79,23 @@ static Result evaluateConcat(ConcatOp op, ArrayRef<ConstantTensor> inputs, int64
   return result;
 }
 
-static Result evaluatePad(PadOp op, const ConstantTensor &input, int64_t maxElements) {
+static Result evaluatePad(PadOp op, const ConstantTensor &input,
+                          int64_t maxElements) {
   auto type = resultType(op);
   SmallVector<int64_t> core(type.getShape()), part(input.shape());
   for (size_t i = 0; i < core.size(); ++i)
-    if (op.getLow()[i] == 0 && op.getHigh()[i] == 0 && core[i] != 0 && input.isRepeated(i))
+    if (op.getLow()[i] == 0 && op.getHigh()[i] == 0 && core[i] != 0 &&
+        input.isRepeated(i))
       core[i] = part[i] = 1;
   auto value = dyn_cast<TypedAttr>(op.getValue());
-  auto fill = value ? ConstantTensor::splat(RankedTensorType::get(core, type.getElementType()), value) : Result();
+  auto fill =
+      value ? ConstantTensor::splat(
+                  RankedTensorType::get(core, type.getElementType()), value)
+            : Result();
   if (!fill || product(core) > maxElements)
     return std::nullopt;
-  ConstantTensor result = makeRepeated(type.getElementType(), type.getShape(), core);
+  ConstantTensor result =
+      makeRepeated(type.getElementType(), type.getShape(), core);
   SmallVector<int64_t> strides = contiguousStrides(core);
   copyElements(*fill, core, result.data(), strides);
   char *target = result.data();
@@ -104,7 +116,8 @@ static int64_t resolveIndex(int64_t index, int64_t size) {
   return index >= 0 && index < size ? index : -1;
 }
 
-/// Writes the element an index outside its dimension yields: NaN, 0 for integers.
+/// Writes the element an index outside its dimension yields: NaN, 0 for
+/// integers.
 static void storeOutside(ElementKind kind, char *target) {
   double nan = std::numeric_limits<double>::quiet_NaN();
   int64_t zero = 0;
@@ -117,17 +130,20 @@ static void storeOutside(ElementKind kind, char *target) {
 /// Whether every index is inside a dimension of `size`.
 static bool allInside(const ConstantTensor &index, int64_t size) {
   bool inside = true;
-  forEachOffset(index.coreShape(), {index.strides()}, [&](ArrayRef<int64_t> offsets) {
-    inside = inside && resolveIndex(index.integerAt(offsets[0]), size) >= 0;
-  });
+  forEachOffset(
+      index.coreShape(), {index.strides()}, [&](ArrayRef<int64_t> offsets) {
+        inside = inside && resolveIndex(index.integerAt(offsets[0]), size) >= 0;
+      });
   return inside;
 }
 
-static Result evaluateIndex(IndexOp op, ArrayRef<ConstantTensor> operands, int64_t maxElements) {
+static Result evaluateIndex(IndexOp op, ArrayRef<ConstantTensor> operands,
+                            int64_t maxElements) {
   const ConstantTensor &input = operands[0];
   ArrayRef<int64_t> dims = op.getDims();
   auto type = resultType(op);
-  // Along a dimension in which the input repeats, any valid index reads the same.
+  // Along a dimension in which the input repeats, any valid index reads the
+  // same.
   struct Lookup {
     const ConstantTensor *index;
     int64_t size, stride;
@@ -143,7 +159,8 @@ static Result evaluateIndex(IndexOp op, ArrayRef<ConstantTensor> operands, int64
   // input and lookups strides along them.
   size_t before = dims.front(), indexRank = operands[1].shape().size();
   size_t rank = type.getRank();
-  SmallVector<SmallVector<int64_t>> strides(lookups.size() + 1, SmallVector<int64_t>(rank, 0));
+  SmallVector<SmallVector<int64_t>> strides(lookups.size() + 1,
+                                            SmallVector<int64_t>(rank, 0));
   for (size_t i = 0; i < rank; ++i)
     if (i < before)
       strides[0][i] = input.strides()[i];
@@ -154,12 +171,14 @@ static Result evaluateIndex(IndexOp op, ArrayRef<ConstantTensor> operands, int64
         strides[k + 1][i] = lookup.index->strides()[i - before];
   SmallVector<int64_t> core(type.getShape());
   for (size_t i = 0; i < rank; ++i)
-    if (core[i] != 0 && llvm::all_of(strides, [&](ArrayRef<int64_t> s) { return s[i] == 0; }))
+    if (core[i] != 0 &&
+        llvm::all_of(strides, [&](ArrayRef<int64_t> s) { return s[i] == 0; }))
       core[i] = 1;
   if (product(core) > maxElements)
     return std::nullopt;
 
-  ConstantTensor result = makeRepeated(type.getElementType(), type.getShape(), core);
+  ConstantTensor result =
+      makeRepeated(type.getElementType(), type.getShape(), core);
   int64_t size = bytesOf(result.kind());
   char *target = result.data();
   SmallVector<ArrayRef<int64_t>> views(strides.begin(), strides.end());
@@ -167,7 +186,8 @@ static Result evaluateIndex(IndexOp op, ArrayRef<ConstantTensor> operands, int64
     int64_t at = offsets[0];
     bool inside = true;
     for (auto [k, lookup] : llvm::enumerate(lookups)) {
-      int64_t index = resolveIndex(lookup.index->integerAt(offsets[k + 1]), lookup.size);
+      int64_t index =
+          resolveIndex(lookup.index->integerAt(offsets[k + 1]), lookup.size);
       inside = inside && index >= 0;
       at += index * lookup.stride;
     }
@@ -180,8 +200,8 @@ static Result evaluateIndex(IndexOp op, ArrayRef<ConstantTensor> operands, int64
   return result;
 }
 
-static Result evaluateGather(GatherOp op, const ConstantTensor &input, const ConstantTensor &index,
-                             int64_t maxElements) {
+static Result evaluateGather(GatherOp op, const ConstantTensor &input,
+                             const ConstantTensor &index, int64_t maxElements) {
   auto type = resultType(op);
   size_t dim = op.getDim();
   SmallVector<int64_t> core(type.getShape()), fromInput(input.strides());
@@ -191,18 +211,23 @@ static Result evaluateGather(GatherOp op, const ConstantTensor &input, const Con
       core[i] = 1;
   if (product(core) > maxElements)
     return std::nullopt;
-  ConstantTensor result = makeRepeated(type.getElementType(), type.getShape(), core);
+  ConstantTensor result =
+      makeRepeated(type.getElementType(), type.getShape(), core);
   int64_t size = bytesOf(result.kind());
   char *target = result.data();
-  forEachOffset(core, {fromInput, index.strides()}, [&](ArrayRef<int64_t> offsets) {
-    // As in a kernel (and torch.gather) a negative index is outside.
-    int64_t at = index.integerAt(offsets[1]);
-    if (at >= 0 && at < input.shape()[dim])
-      std::memcpy(target, input.data() + (offsets[0] + at * input.strides()[dim]) * size, size);
-    else
-      storeOutside(result.kind(), target);
-    target += size;
-  });
+  forEachOffset(
+      core, {fromInput, index.strides()}, [&](ArrayRef<int64_t> offsets) {
+        // As in a kernel (and torch.gather) a negative index is outside.
+        int64_t at = index.integerAt(offsets[1]);
+        if (at >= 0 && at < input.shape()[dim])
+          std::memcpy(target,
+                      input.data() +
+                          (offsets[0] + at * input.strides()[dim]) * size,
+                      size);
+        else
+          storeOutside(result.kind(), target);
+        target += size;
+      });
   return result;
 }
 
@@ -210,7 +235,8 @@ static Result evaluateGather(GatherOp op, const ConstantTensor &input, const Con
 // Scans and reductions of integers
 //===----------------------------------------------------------------------===//
 
-static Result evaluateCumsum(CumsumOp op, const ConstantTensor &input, int64_t maxElements) {
+static Result evaluateCumsum(CumsumOp op, const ConstantTensor &input,
+                             int64_t maxElements) {
   if (isFloat(input.kind()))
     return std::nullopt;
   size_t dim = op.getDim();
@@ -218,7 +244,8 @@ static Result evaluateCumsum(CumsumOp op, const ConstantTensor &input, int64_t m
   core[dim] = input.shape()[dim];
   if (product(core) > maxElements)
     return std::nullopt;
-  ConstantTensor result = makeRepeated(input.elementType(), input.shape(), core);
+  ConstantTensor result =
+      makeRepeated(input.elementType(), input.shape(), core);
   SmallVector<int64_t> outer(core), to = coreStrides(result);
   outer[dim] = 1;
   int64_t size = bytesOf(result.kind());
@@ -226,22 +253,25 @@ static Result evaluateCumsum(CumsumOp op, const ConstantTensor &input, int64_t m
   forEachOffset(outer, {input.strides(), to}, [&](ArrayRef<int64_t> offsets) {
     uint64_t total = 0;
     for (int64_t i = 0; i < core[dim]; ++i) {
-      total += static_cast<uint64_t>(input.integerAt(offsets[0] + i * input.strides()[dim]));
+      total += static_cast<uint64_t>(
+          input.integerAt(offsets[0] + i * input.strides()[dim]));
       auto value = static_cast<int64_t>(total);
-      storeIntegers(result.kind(), &value, 1, target + (offsets[1] + i * to[dim]) * size);
+      storeIntegers(result.kind(), &value, 1,
+                    target + (offsets[1] + i * to[dim]) * size);
     }
   });
   return result;
 }
 
 /// Sum, largest or smallest of integers.
-static Result evaluateReduce(Operation *op, ArrayRef<int64_t> dims, bool keep, const ConstantTensor &input,
-                             int64_t maxElements) {
+static Result evaluateReduce(Operation *op, ArrayRef<int64_t> dims, bool keep,
+                             const ConstantTensor &input, int64_t maxElements) {
   bool isSum = isa<SumOp>(op), isMax = isa<MaxOp>(op);
   if (isFloat(input.kind()) || (!isSum && input.empty()))
     return std::nullopt;
   // What is repeated along a reduced dimension counts that often in a sum.
-  SmallVector<int64_t> core = input.coreShape(), reduced(core.size(), 1), kept(core);
+  SmallVector<int64_t> core = input.coreShape(), reduced(core.size(), 1),
+                       kept(core);
   uint64_t times = 1;
   for (int64_t dim : dims) {
     reduced[dim] = core[dim];
@@ -283,11 +313,13 @@ static Result evaluateReduce(Operation *op, ArrayRef<int64_t> dims, bool keep, c
 
 static Result evaluateIota(IotaOp op, int64_t maxElements) {
   auto type = resultType(op);
-  auto start = dyn_cast<IntegerAttr>(op.getStart()), step = dyn_cast<IntegerAttr>(op.getStep());
+  auto start = dyn_cast<IntegerAttr>(op.getStart()),
+       step = dyn_cast<IntegerAttr>(op.getStep());
   // A float iota rounds in ways only its kernel knows.
   if (!start || !step || type.getNumElements() > maxElements)
     return std::nullopt;
-  ConstantTensor result = makeRepeated(type.getElementType(), type.getShape(), type.getShape());
+  ConstantTensor result =
+      makeRepeated(type.getElementType(), type.getShape(), type.getShape());
   int64_t size = bytesOf(result.kind());
   auto number = [](IntegerAttr attr) {
     return attr.getType().isUnsignedInteger() || attr.getType().isInteger(1)
@@ -304,8 +336,9 @@ static Result evaluateIota(IotaOp op, int64_t maxElements) {
 
 //===----------------------------------------------------------------------===//
 
-std::optional<ConstantTensor> nova::evaluateRearranging(Operation *op, ArrayRef<ConstantTensor> in,
-                                                        int64_t maxElements) {
+std::optional<ConstantTensor>
+nova::evaluateRearranging(Operation *op, ArrayRef<ConstantTensor> in,
+                          int64_t maxElements) {
   return llvm::TypeSwitch<Operation *, Result>(op)
       .Case([&](ConstantOp o) { return ConstantTensor::of(o.getValue()); })
       .Case([&](IotaOp o) { return evaluateIota(o, maxElements); })
@@ -314,17 +347,23 @@ std::optional<ConstantTensor> nova::evaluateRearranging(Operation *op, ArrayRef<
       .Case([&](ConcatOp o) { return evaluateConcat(o, in, maxElements); })
       .Case([&](PadOp o) { return evaluatePad(o, in[0], maxElements); })
       .Case([&](IndexOp o) { return evaluateIndex(o, in, maxElements); })
-      .Case([&](GatherOp o) { return evaluateGather(o, in[0], in[1], maxElements); })
+      .Case([&](GatherOp o) {
+        return evaluateGather(o, in[0], in[1], maxElements);
+      })
       .Case([&](CumsumOp o) { return evaluateCumsum(o, in[0], maxElements); })
       .Case<SumOp, MaxOp, MinOp>([&](auto o) {
-        return evaluateReduce(o, o.getDims(), o.getKeepdims(), in[0], maxElements);
+        return evaluateReduce(o, o.getDims(), o.getKeepdims(), in[0],
+                              maxElements);
       })
       .Default([](Operation *) { return Result(); });
 }
 
-std::optional<ConstantTensor> nova::evaluate(Operation *op, ArrayRef<ConstantTensor> operands, int64_t maxElements) {
+std::optional<ConstantTensor> nova::evaluate(Operation *op,
+                                             ArrayRef<ConstantTensor> operands,
+                                             int64_t maxElements) {
   for (Type type : op->getResultTypes())
-    if (auto tensor = dyn_cast<RankedTensorType>(type); !tensor || !elementKind(tensor.getElementType()))
+    if (auto tensor = dyn_cast<RankedTensorType>(type);
+        !tensor || !elementKind(tensor.getElementType()))
       return std::nullopt;
   if (op->hasTrait<nova::Pointwise>())
     return evaluateElementwise(op, operands, maxElements);

@@ -1,4 +1,5 @@
-//===- Raise.h - Parts of nova-raise-composites ----------------------------===//
+//===- Raise.h - Parts of nova-raise-composites
+//----------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,5 @@
-//===- RaiseComposites.cpp - Composites from what producers leave ----------===//
+//===- RaiseComposites.cpp - Composites from what producers leave
+//----------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

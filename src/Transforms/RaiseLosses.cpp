@@ -1,4 +1,5 @@
-//===- RaiseLosses.cpp - Softmax cross entropy, and scatters of one per row ===//
+//===- RaiseLosses.cpp - Softmax cross entropy, and scatters of one per row
+//===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,7 +27,8 @@ namespace {
 struct RaiseCrossEntropy : OpRewritePattern<LogSoftmaxOp> {
   using OpRewritePattern::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(LogSoftmaxOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(LogSoftmaxOp op,
+                                PatternRewriter &rewriter) const override {
     if (!isOverRows(op.getInput(), op.getDim()))
       return failure();
     NllLossOp loss;
@@ -69,17 +71,21 @@ struct RaiseCrossEntropy : OpRewritePattern<LogSoftmaxOp> {
 private:
   static bool isRaisable(LogSoftmaxBackwardOp backward, LogSoftmaxOp forward) {
     auto nll = backward.getGrad().getDefiningOp<NllLossBackwardOp>();
-    return nll && backward.getOutput() == forward.getResult() && nll->hasOneUse() &&
-           !nll.getWeight() && isOverRows(backward.getGrad(), backward.getDim()) &&
-           nll->getBlock() == forward->getBlock() && backward->getBlock() == forward->getBlock();
+    return nll && backward.getOutput() == forward.getResult() &&
+           nll->hasOneUse() && !nll.getWeight() &&
+           isOverRows(backward.getGrad(), backward.getDim()) &&
+           nll->getBlock() == forward->getBlock() &&
+           backward->getBlock() == forward->getBlock();
   }
 
-  static void raise(LogSoftmaxOp op, NllLossOp loss, ArrayRef<LogSoftmaxBackwardOp> backwards,
+  static void raise(LogSoftmaxOp op, NllLossOp loss,
+                    ArrayRef<LogSoftmaxBackwardOp> backwards,
                     PatternRewriter &rewriter) {
     rewriter.setInsertionPoint(loss);
     auto fused = rewriter.getFusedLoc({op.getLoc(), loss.getLoc()});
-    auto sce = SceOp::create(rewriter, fused, op.getInput(), loss.getLabels(),
-                             loss.getReductionAttr(), loss.getIgnoreIndexAttr());
+    auto sce =
+        SceOp::create(rewriter, fused, op.getInput(), loss.getLabels(),
+                      loss.getReductionAttr(), loss.getIgnoreIndexAttr());
     for (LogSoftmaxBackwardOp backward : backwards) {
       auto nll = backward.getGrad().getDefiningOp<NllLossBackwardOp>();
       rewriter.setInsertionPoint(backward);
@@ -87,13 +93,15 @@ private:
       // For a mean the gradient is divided by whatever total the producer
       // passes on: the count of this sce, or a number of its own.
       auto raised = SceBackwardOp::create(
-          rewriter, both, nll.getGrad(), op.getInput(), nll.getLabels(), sce.getLse(),
-          nll.getTotalWeight(), nll.getReductionAttr(), nll.getIgnoreIndexAttr());
+          rewriter, both, nll.getGrad(), op.getInput(), nll.getLabels(),
+          sce.getLse(), nll.getTotalWeight(), nll.getReductionAttr(),
+          nll.getIgnoreIndexAttr());
       rewriter.replaceOp(backward, raised);
       rewriter.eraseOp(nll);
     }
     Value total = sce.getCount();
-    if (loss.getReduction() == LossReduction::none && !loss.getTotalWeight().use_empty()) {
+    if (loss.getReduction() == LossReduction::none &&
+        !loss.getTotalWeight().use_empty()) {
       TensorEmitter b(loss, rewriter.getListener());
       total = b.constant(0, elementType(total));
     }
@@ -110,13 +118,16 @@ private:
 /// is ignored: that of an ignored row the producer has replaced itself.
 struct RaiseGatheredLogSoftmax : OpRewritePattern<GatherOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(GatherOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(GatherOp op,
+                                PatternRewriter &rewriter) const override {
     auto softmax = op.getInput().getDefiningOp<LogSoftmaxOp>();
-    if (!softmax || !isOverRows(softmax.getInput(), softmax.getDim()) || op.getDim() != 1)
+    if (!softmax || !isOverRows(softmax.getInput(), softmax.getDim()) ||
+        op.getDim() != 1)
       return failure();
     int64_t rows = tensorType(softmax.getInput()).getDimSize(0);
     auto indexType = tensorType(op.getIndex());
-    if (indexType.getShape() != ArrayRef<int64_t>{rows, 1} || !indexType.getElementType().isInteger(64))
+    if (indexType.getShape() != ArrayRef<int64_t>{rows, 1} ||
+        !indexType.getElementType().isInteger(64))
       return failure();
     TensorEmitter b(op, rewriter.getListener());
     Value labels = b.reshape(op.getIndex(), {rows});
@@ -130,13 +141,15 @@ struct RaiseGatheredLogSoftmax : OpRewritePattern<GatherOp> {
 /// e^log_softmax(x) = e^(x - lse), where the lse of x is there already.
 struct ReuseLogSumExp : OpRewritePattern<ExpOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(ExpOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(ExpOp op,
+                                PatternRewriter &rewriter) const override {
     auto softmax = op.getInput().getDefiningOp<LogSoftmaxOp>();
     if (!softmax || !isOverRows(softmax.getInput(), softmax.getDim()))
       return failure();
     for (Operation *user : softmax.getInput().getUsers()) {
       auto sce = dyn_cast<SceOp>(user);
-      if (!sce || sce->getBlock() != op->getBlock() || !sce->isBeforeInBlock(op))
+      if (!sce || sce->getBlock() != op->getBlock() ||
+          !sce->isBeforeInBlock(op))
         continue;
       TensorEmitter b(op, rewriter.getListener());
       int64_t rows = tensorType(sce.getLse()).getDimSize(0);
@@ -157,7 +170,8 @@ struct ReuseLogSumExp : OpRewritePattern<ExpOp> {
 /// the dimension equals no position, and so writes nothing, as in nova.scatter.
 struct ScatterOfOnePerRow : OpRewritePattern<ScatterOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(ScatterOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(ScatterOp op,
+                                PatternRewriter &rewriter) const override {
     auto type = tensorType(op.getInit()), index = tensorType(op.getIndex());
     int64_t dim = op.getDim();
     if (op.getAccumulate() || index.getDimSize(dim) != 1)
@@ -166,10 +180,12 @@ struct ScatterOfOnePerRow : OpRewritePattern<ScatterOp> {
       if (i != dim && index.getDimSize(i) != type.getDimSize(i))
         return failure();
     // Positions of a longer dimension would not fit the index's type.
-    if (index.getElementType().isInteger(32) && !llvm::isInt<32>(type.getDimSize(dim)))
+    if (index.getElementType().isInteger(32) &&
+        !llvm::isInt<32>(type.getDimSize(dim)))
       return failure();
     TensorEmitter b(op, rewriter.getListener());
-    Value positions = b.positions(type.getDimSize(dim), dim, type.getRank(), index.getElementType());
+    Value positions = b.positions(type.getDimSize(dim), dim, type.getRank(),
+                                  index.getElementType());
     Value here = b.compare(ComparePredicate::eq, positions, op.getIndex());
     rewriter.replaceOp(op, b.select(here, op.getUpdates(), op.getInit()));
     return success();
@@ -178,6 +194,6 @@ struct ScatterOfOnePerRow : OpRewritePattern<ScatterOp> {
 } // namespace
 
 void nova::populateRaiseLossPatterns(RewritePatternSet &patterns) {
-  patterns.add<RaiseCrossEntropy, RaiseGatheredLogSoftmax, ReuseLogSumExp, ScatterOfOnePerRow>(
-      patterns.getContext());
+  patterns.add<RaiseCrossEntropy, RaiseGatheredLogSoftmax, ReuseLogSumExp,
+               ScatterOfOnePerRow>(patterns.getContext());
 }

@@ -1,4 +1,5 @@
-//===- RaiseShapes.cpp - One shape for what belongs together ---------------===//
+//===- RaiseShapes.cpp - One shape for what belongs together
+//---------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,7 +23,8 @@ using namespace mlir;
 using namespace nova;
 
 static int64_t product(ArrayRef<int64_t> sizes) {
-  return std::accumulate(sizes.begin(), sizes.end(), int64_t(1), std::multiplies<>());
+  return std::accumulate(sizes.begin(), sizes.end(), int64_t(1),
+                         std::multiplies<>());
 }
 
 //===----------------------------------------------------------------------===//
@@ -32,18 +34,22 @@ static int64_t product(ArrayRef<int64_t> sizes) {
 /// The activation of a contraction of rank 2 that could take any rank.
 static OpOperand *flatActivation(Operation *op) {
   if (auto matmul = dyn_cast<MatmulOp>(op)) {
-    bool flat = !matmul.getTransposeLhs() && tensorType(matmul.getLhs()).getRank() == 2 &&
+    bool flat = !matmul.getTransposeLhs() &&
+                tensorType(matmul.getLhs()).getRank() == 2 &&
                 tensorType(matmul.getRhs()).getRank() == 2;
     return flat ? &matmul.getLhsMutable() : nullptr;
   }
   if (auto linear = dyn_cast<LinearOp>(op))
-    return tensorType(linear.getInput()).getRank() == 2 ? &linear.getInputMutable() : nullptr;
+    return tensorType(linear.getInput()).getRank() == 2
+               ? &linear.getInputMutable()
+               : nullptr;
   return nullptr;
 }
 
 /// `op` applied to `activation` [A.., K] instead of [M, K], reshaped to what it
 /// gave before.
-static void applyTo(Operation *op, OpOperand &operand, Value activation, PatternRewriter &rewriter) {
+static void applyTo(Operation *op, OpOperand &operand, Value activation,
+                    PatternRewriter &rewriter) {
   TensorEmitter b(op, rewriter.getListener());
   Operation *wide = b.clone(*op);
   wide->setOperand(operand.getOperandNumber(), activation);
@@ -57,10 +63,13 @@ static void applyTo(Operation *op, OpOperand &operand, Value activation, Pattern
 namespace {
 /// contraction(reshape [A.., K] -> [M, K]) -> reshape(contraction([A.., K])).
 struct KeepActivationShape : RewritePattern {
-  KeepActivationShape(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
-  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
+  KeepActivationShape(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
     OpOperand *operand = flatActivation(op);
-    auto reshape = operand ? operand->get().getDefiningOp<ReshapeOp>() : nullptr;
+    auto reshape =
+        operand ? operand->get().getDefiningOp<ReshapeOp>() : nullptr;
     if (!reshape)
       return failure();
     auto from = tensorType(reshape.getInput()), to = tensorType(operand->get());
@@ -72,13 +81,14 @@ struct KeepActivationShape : RewritePattern {
   }
 };
 
-/// reshape(contraction([M, K])) -> [A.., N]: the product takes the shape that its
-/// result is read in. Its activation is split the same way, which any layout
-/// allows (and where it was flattened from another shape, as heads are merged,
-/// [B, T, H, D] -> [B*T, H*D], the reshapes become one).
+/// reshape(contraction([M, K])) -> [A.., N]: the product takes the shape that
+/// its result is read in. Its activation is split the same way, which any
+/// layout allows (and where it was flattened from another shape, as heads are
+/// merged, [B, T, H, D] -> [B*T, H*D], the reshapes become one).
 struct TakeResultShape : OpRewritePattern<ReshapeOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(ReshapeOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(ReshapeOp op,
+                                PatternRewriter &rewriter) const override {
     Operation *contraction = op.getInput().getDefiningOp();
     OpOperand *operand = contraction ? flatActivation(contraction) : nullptr;
     if (!operand)
@@ -106,7 +116,8 @@ struct LeadingMerge {
     auto reshape = value.getDefiningOp<ReshapeOp>();
     if (!reshape)
       return std::nullopt;
-    auto from = tensorType(reshape.getInput()).getShape(), to = tensorType(value).getShape();
+    auto from = tensorType(reshape.getInput()).getShape(),
+         to = tensorType(value).getShape();
     if (to.empty() || from.size() <= to.size() ||
         from.take_back(to.size() - 1) != to.drop_front() ||
         product(from.drop_back(to.size() - 1)) != to.front())
@@ -135,11 +146,14 @@ struct LeadingMerge {
     llvm::append_range(wide, shape.drop_front());
     DenseElementsAttr constant;
     if (matchPattern(operand, m_Constant(&constant)) && constant.isSplat())
-      return ConstantOp::create(b, constant.resizeSplat(tensorType(operand).clone(wide)));
+      return ConstantOp::create(
+          b, constant.resizeSplat(tensorType(operand).clone(wide)));
     return b.reshape(operand, wide);
   }
 
-  bool hasMergedDim(ArrayRef<int64_t> shape) const { return shape.size() == merged.size(); }
+  bool hasMergedDim(ArrayRef<int64_t> shape) const {
+    return shape.size() == merged.size();
+  }
 
   ArrayRef<int64_t> leading; // A
   ArrayRef<int64_t> merged;  // B ++ C
@@ -149,11 +163,12 @@ struct LeadingMerge {
 // Reductions
 //===----------------------------------------------------------------------===//
 
-/// A reshape that only adds or drops the reduced dimensions joins the reduction.
-template <typename ReduceOp>
-struct JoinUnitDims : OpRewritePattern<ReduceOp> {
+/// A reshape that only adds or drops the reduced dimensions joins the
+/// reduction.
+template <typename ReduceOp> struct JoinUnitDims : OpRewritePattern<ReduceOp> {
   using OpRewritePattern<ReduceOp>::OpRewritePattern;
-  LogicalResult matchAndRewrite(ReduceOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(ReduceOp op,
+                                PatternRewriter &rewriter) const override {
     if (!op->hasOneUse())
       return failure();
     auto reshape = dyn_cast<ReshapeOp>(*op->user_begin());
@@ -169,19 +184,21 @@ struct JoinUnitDims : OpRewritePattern<ReduceOp> {
     if (tensorType(reshape).getShape() != ArrayRef<int64_t>(shape))
       return failure();
     rewriter.setInsertionPoint(op);
-    Value joined = ReduceOp::create(rewriter, op.getLoc(), op.getInput(), op.getDims(), keep);
+    Value joined = ReduceOp::create(rewriter, op.getLoc(), op.getInput(),
+                                    op.getDims(), keep);
     rewriter.replaceOp(reshape, joined);
     rewriter.eraseOp(op);
     return success();
   }
 };
 
-/// Products of matrices whose batch dimensions were flattened keep those that one
-/// side had: splitting the other side's takes nothing, merging transposed heads
-/// would take a copy.
+/// Products of matrices whose batch dimensions were flattened keep those that
+/// one side had: splitting the other side's takes nothing, merging transposed
+/// heads would take a copy.
 struct KeepBatchShape : OpRewritePattern<MatmulOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(MatmulOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(MatmulOp op,
+                                PatternRewriter &rewriter) const override {
     auto lhs = tensorType(op.getLhs()), rhs = tensorType(op.getRhs());
     if (lhs.getRank() < 3)
       return failure();
@@ -198,8 +215,10 @@ struct KeepBatchShape : OpRewritePattern<MatmulOp> {
     };
     Value left = split(op.getLhs());
     Value right = rhs.getRank() == 2 ? Value(op.getRhs()) : split(op.getRhs());
-    Value wide = MatmulOp::create(b, left, right, op.getTransposeLhs(), op.getTransposeRhs());
-    rewriter.replaceOp(op, b.reshape(wide, tensorType(op.getResult()).getShape()));
+    Value wide = MatmulOp::create(b, left, right, op.getTransposeLhs(),
+                                  op.getTransposeRhs());
+    rewriter.replaceOp(op,
+                       b.reshape(wide, tensorType(op.getResult()).getShape()));
     return success();
   }
 };
@@ -209,7 +228,8 @@ struct KeepBatchShape : OpRewritePattern<MatmulOp> {
 template <typename ReduceOp>
 struct ReduceUnflattened : OpRewritePattern<ReduceOp> {
   using OpRewritePattern<ReduceOp>::OpRewritePattern;
-  LogicalResult matchAndRewrite(ReduceOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(ReduceOp op,
+                                PatternRewriter &rewriter) const override {
     auto merge = LeadingMerge::match(op.getInput());
     if (!merge || op.getDims().empty() || op.getDims().front() != 0)
       return failure();
@@ -219,8 +239,10 @@ struct ReduceUnflattened : OpRewritePattern<ReduceOp> {
       dims.push_back(dim + added);
     TensorEmitter b(op, rewriter.getListener());
     auto reshape = op.getInput().template getDefiningOp<ReshapeOp>();
-    Value reduced = ReduceOp::create(b, reshape.getInput(), dims, op.getKeepdims());
-    rewriter.replaceOp(op, b.reshape(reduced, tensorType(op.getResult()).getShape()));
+    Value reduced =
+        ReduceOp::create(b, reshape.getInput(), dims, op.getKeepdims());
+    rewriter.replaceOp(
+        op, b.reshape(reduced, tensorType(op.getResult()).getShape()));
     return success();
   }
 };
@@ -231,8 +253,9 @@ struct ReduceUnflattened : OpRewritePattern<ReduceOp> {
 
 /// Operations that broadcast their operands themselves.
 static bool broadcastsOperands(Operation *op) {
-  return isa<AddOp, SubOp, MulOp, DivOp, FloorDivOp, TruncDivOp, RemainderOp, PowOp, MaximumOp,
-             MinimumOp, AndOp, OrOp, XorOp, CompareOp, SelectOp>(op);
+  return isa<AddOp, SubOp, MulOp, DivOp, FloorDivOp, TruncDivOp, RemainderOp,
+             PowOp, MaximumOp, MinimumOp, AndOp, OrOp, XorOp, CompareOp,
+             SelectOp>(op);
 }
 
 /// What `value` repeats or only gives leading unit dimensions to; else null.
@@ -240,7 +263,8 @@ static Value withoutBroadcast(Value value) {
   if (auto broadcast = value.getDefiningOp<BroadcastOp>())
     return broadcast.getInput();
   if (auto reshape = value.getDefiningOp<ReshapeOp>()) {
-    auto from = tensorType(reshape.getInput()).getShape(), to = tensorType(value).getShape();
+    auto from = tensorType(reshape.getInput()).getShape(),
+         to = tensorType(value).getShape();
     if (to.size() > from.size() && to.take_back(from.size()) == from)
       return reshape.getInput();
   }
@@ -249,8 +273,10 @@ static Value withoutBroadcast(Value value) {
 
 /// An operand is read without its broadcast where the result stays as it is.
 struct BroadcastImplicitly : RewritePattern {
-  BroadcastImplicitly(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
-  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
+  BroadcastImplicitly(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
     if (!broadcastsOperands(op))
       return failure();
     bool changed = false;
@@ -289,21 +315,25 @@ static bool isAnchored(Value value, int depth = 8) {
   Operation *op = value.getDefiningOp();
   if (!op || depth == 0)
     return false;
-  if (isa<MatmulOp, LinearOp, AttentionOp, AttentionBackwardOp, LayerNormOp, LayerNormBackwardOp,
-          SoftmaxOp, SoftmaxBackwardOp>(op))
+  if (isa<MatmulOp, LinearOp, AttentionOp, AttentionBackwardOp, LayerNormOp,
+          LayerNormBackwardOp, SoftmaxOp, SoftmaxBackwardOp>(op))
     return true;
   if (!op->hasTrait<nova::Pointwise>())
     return false;
   return llvm::any_of(op->getOperands(), [&](Value operand) {
-    return operand.getType() == value.getType() && isAnchored(operand, depth - 1);
+    return operand.getType() == value.getType() &&
+           isAnchored(operand, depth - 1);
   });
 }
 
 /// pointwise(reshape(x), ..) -> reshape(pointwise(x, ..)).
 struct SinkMerge : RewritePattern {
-  SinkMerge(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
-  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
-    if (!op->hasTrait<nova::Pointwise>() || op->getNumResults() != 1 || isa<CopyOp>(op))
+  SinkMerge(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
+    if (!op->hasTrait<nova::Pointwise>() || op->getNumResults() != 1 ||
+        isa<CopyOp>(op))
       return failure();
     auto type = tensorType(op->getResult(0));
     for (Value operand : op->getOperands()) {
@@ -312,7 +342,8 @@ struct SinkMerge : RewritePattern {
       if (!merge || merge->merged.size() != (size_t)type.getRank() ||
           merge->merged.front() != type.getDimSize(0) ||
           !isAnchored(operand.getDefiningOp<ReshapeOp>().getInput()) ||
-          !llvm::all_of(op->getOperands(), [&](Value v) { return merge->isFree(v); }))
+          !llvm::all_of(op->getOperands(),
+                        [&](Value v) { return merge->isFree(v); }))
         continue;
       TensorEmitter b(op, rewriter.getListener());
       IRMapping map;
@@ -332,7 +363,9 @@ struct SinkMerge : RewritePattern {
 } // namespace
 
 void nova::populateRaiseShapePatterns(RewritePatternSet &patterns) {
-  patterns.add<KeepActivationShape, TakeResultShape, JoinUnitDims<SumOp>, JoinUnitDims<MaxOp>,
-               JoinUnitDims<MinOp>, ReduceUnflattened<SumOp>, ReduceUnflattened<MaxOp>,
-               ReduceUnflattened<MinOp>, KeepBatchShape, BroadcastImplicitly, SinkMerge>(patterns.getContext());
+  patterns
+      .add<KeepActivationShape, TakeResultShape, JoinUnitDims<SumOp>,
+           JoinUnitDims<MaxOp>, JoinUnitDims<MinOp>, ReduceUnflattened<SumOp>,
+           ReduceUnflattened<MaxOp>, ReduceUnflattened<MinOp>, KeepBatchShape,
+           BroadcastImplicitly, SinkMerge>(patterns.getContext());
 }

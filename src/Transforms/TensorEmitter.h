@@ -1,4 +1,5 @@
-//===- TensorEmitter.h - Short names for building nova operations ----------===//
+//===- TensorEmitter.h - Short names for building nova operations
+//----------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -45,11 +46,19 @@ public:
   Value exp(Value a) { return ExpOp::create(*this, a); }
   Value log(Value a) { return LogOp::create(*this, a); }
   Value rsqrt(Value a) { return RsqrtOp::create(*this, a); }
-  Value select(Value c, Value a, Value b) { return SelectOp::create(*this, c, a, b); }
-  Value compare(ComparePredicate p, Value a, Value b) { return CompareOp::create(*this, a, b, p); }
+  Value select(Value c, Value a, Value b) {
+    return SelectOp::create(*this, c, a, b);
+  }
+  Value compare(ComparePredicate p, Value a, Value b) {
+    return CompareOp::create(*this, a, b, p);
+  }
   /// Reductions; the reduced dimensions stay with size 1.
-  Value sumKeep(Value a, llvm::ArrayRef<int64_t> dims) { return SumOp::create(*this, a, dims, true); }
-  Value maxKeep(Value a, llvm::ArrayRef<int64_t> dims) { return MaxOp::create(*this, a, dims, true); }
+  Value sumKeep(Value a, llvm::ArrayRef<int64_t> dims) {
+    return SumOp::create(*this, a, dims, true);
+  }
+  Value maxKeep(Value a, llvm::ArrayRef<int64_t> dims) {
+    return MaxOp::create(*this, a, dims, true);
+  }
   /// A sum whose reduced dimensions are gone; over no dimension, `a` itself.
   Value sum(Value a, llvm::ArrayRef<int64_t> dims) {
     return dims.empty() ? a : Value(SumOp::create(*this, a, dims, false));
@@ -58,7 +67,8 @@ public:
     auto type = tensorType(a);
     if (type.getShape() == shape)
       return a;
-    return ReshapeOp::create(*this, mlir::RankedTensorType::get(shape, type.getElementType()), a);
+    return ReshapeOp::create(
+        *this, mlir::RankedTensorType::get(shape, type.getElementType()), a);
   }
   Value cast(Value a, mlir::Type element) {
     if (elementType(a) == element)
@@ -68,17 +78,20 @@ public:
   /// A 0-d constant of a floating element type.
   Value constant(double value, mlir::Type element) {
     auto type = mlir::RankedTensorType::get({}, element);
-    return ConstantOp::create(*this, mlir::DenseElementsAttr::get(type, getFloatAttr(element, value)));
+    return ConstantOp::create(*this, mlir::DenseElementsAttr::get(
+                                         type, getFloatAttr(element, value)));
   }
   /// A 0-d constant of an integer element type.
   Value integer(int64_t value, mlir::Type element) {
     auto type = mlir::RankedTensorType::get({}, element);
-    return ConstantOp::create(*this, mlir::DenseElementsAttr::get(type, getIntegerAttr(element, value)));
+    return ConstantOp::create(*this, mlir::DenseElementsAttr::get(
+                                         type, getIntegerAttr(element, value)));
   }
   /// 0, 1, ... along dimension `dim` of a shape otherwise of ones.
   Value positions(int64_t size, int64_t dim, int64_t rank, mlir::Type element) {
-    Value line = IotaOp::create(*this, mlir::RankedTensorType::get({size}, element),
-                                getIntegerAttr(element, 0), getIntegerAttr(element, 1));
+    Value line =
+        IotaOp::create(*this, mlir::RankedTensorType::get({size}, element),
+                       getIntegerAttr(element, 0), getIntegerAttr(element, 1));
     llvm::SmallVector<int64_t> shape(rank, 1);
     shape[dim] = size;
     return reshape(line, shape);

@@ -1,4 +1,5 @@
-//===- decompose_composites_test.cpp - What the parts compute together -----===//
+//===- decompose_composites_test.cpp - What the parts compute together
+//-----===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,17 +19,24 @@ namespace {
 const double kInfinity = std::numeric_limits<double>::infinity();
 const double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-std::vector<Numbers> decomposed(const std::string &text, const std::vector<Numbers> &arguments) {
-  return compute(text, arguments, [](mlir::OpPassManager &manager) { manager.addPass(createDecomposeComposites()); });
+std::vector<Numbers> decomposed(const std::string &text,
+                                const std::vector<Numbers> &arguments) {
+  return compute(text, arguments, [](mlir::OpPassManager &manager) {
+    manager.addPass(createDecomposeComposites());
+  });
 }
 
-std::string replaced(std::string text, const std::string &from, const std::string &to) {
-  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+std::string replaced(std::string text, const std::string &from,
+                     const std::string &to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos;
+       at += to.size())
     text.replace(at, from.size(), to);
   return text;
 }
 
-double dot(const Numbers &a, const Numbers &b) { return std::inner_product(a.begin(), a.end(), b.begin(), 0.0); }
+double dot(const Numbers &a, const Numbers &b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
 
 //===----------------------------------------------------------------------===//
 // Softmax
@@ -61,12 +69,14 @@ Numbers expOf(Numbers x) {
   return x;
 }
 
-const char *const kSoftmax = R"(func.func @f(%x: tensor<2x3x4xf32>) -> (tensor<2x3x4xf32>, tensor<2x3x4xf32>) {
+const char *const kSoftmax =
+    R"(func.func @f(%x: tensor<2x3x4xf32>) -> (tensor<2x3x4xf32>, tensor<2x3x4xf32>) {
   %0 = nova.softmax %x {dim = DIM : i64} : (tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
   %1 = nova.log_softmax %x {dim = DIM : i64} : (tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
   return %0, %1 : tensor<2x3x4xf32>, tensor<2x3x4xf32>
 })";
-const char *const kSoftmaxBackward = R"(func.func @f(%g: tensor<2x3x4xf32>, %p: tensor<2x3x4xf32>, %lp: tensor<2x3x4xf32>)
+const char *const kSoftmaxBackward =
+    R"(func.func @f(%g: tensor<2x3x4xf32>, %p: tensor<2x3x4xf32>, %lp: tensor<2x3x4xf32>)
     -> (tensor<2x3x4xf32>, tensor<2x3x4xf32>) {
   %0 = nova.softmax_backward %g, %p {dim = DIM : i64} : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
   %1 = nova.log_softmax_backward %g, %lp {dim = DIM : i64} : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
@@ -86,7 +96,9 @@ TEST(DecomposeComposites, Softmax) {
 
     x = someNumbers(24, 3);
     want = logSoftmax(x, sizes[dim], strides[dim]);
-    auto back = decomposed(replaced(kSoftmaxBackward, "DIM", std::to_string(dim)), {g, expOf(want), want});
+    auto back =
+        decomposed(replaced(kSoftmaxBackward, "DIM", std::to_string(dim)),
+                   {g, expOf(want), want});
     auto slope = [&](bool logarithm) {
       return slopes(x, [&](const Numbers &v) {
         Numbers y = logSoftmax(v, sizes[dim], strides[dim]);
@@ -115,11 +127,15 @@ TEST(DecomposeComposites, SoftmaxOfNothingSeen) {
 struct Normed {
   Numbers y, mean, rstd;
 };
-Normed layerNorm(const Numbers &x, const Numbers &w, const Numbers &b, double eps) {
+Normed layerNorm(const Numbers &x, const Numbers &w, const Numbers &b,
+                 double eps) {
   Normed result;
   size_t size = w.size();
   for (size_t row = 0; row < x.size(); row += size) {
-    double mean = std::accumulate(x.begin() + row, x.begin() + row + size, 0.0) / size, variance = 0;
+    double mean =
+               std::accumulate(x.begin() + row, x.begin() + row + size, 0.0) /
+               size,
+           variance = 0;
     for (size_t i = 0; i < size; ++i)
       variance += (x[row + i] - mean) * (x[row + i] - mean) / size;
     double rstd = 1 / std::sqrt(variance + eps);
@@ -136,23 +152,28 @@ TEST(DecomposeComposites, LayerNorm) {
     const char *axes, *affine, *statistics;
     size_t size;
   };
-  for (Case c : {Case{"1", "4xf32", "2x3x1xf32", 4}, Case{"2", "3x4xf32", "2x1x1xf32", 12}}) {
-    std::string forward = R"(func.func @f(%x: tensor<2x3x4xf32>, %w: tensor<W>, %b: tensor<W>)
+  for (Case c : {Case{"1", "4xf32", "2x3x1xf32", 4},
+                 Case{"2", "3x4xf32", "2x1x1xf32", 12}}) {
+    std::string forward =
+        R"(func.func @f(%x: tensor<2x3x4xf32>, %w: tensor<W>, %b: tensor<W>)
       -> (tensor<2x3x4xf32>, tensor<S>, tensor<S>) {
     %y, %m, %r = nova.layer_norm %x, %w, %b {axes = AXES : i64, eps = 0.01 : f64, operandSegmentSizes = array<i32: 1, 1, 1>}
       : (tensor<2x3x4xf32>, tensor<W>, tensor<W>) -> (tensor<2x3x4xf32>, tensor<S>, tensor<S>)
     return %y, %m, %r : tensor<2x3x4xf32>, tensor<S>, tensor<S>
   })";
-    std::string backward = R"(func.func @f(%g: tensor<2x3x4xf32>, %x: tensor<2x3x4xf32>, %m: tensor<S>, %r: tensor<S>, %w: tensor<W>)
+    std::string backward =
+        R"(func.func @f(%g: tensor<2x3x4xf32>, %x: tensor<2x3x4xf32>, %m: tensor<S>, %r: tensor<S>, %w: tensor<W>)
       -> (tensor<2x3x4xf32>, tensor<W>, tensor<W>) {
     %dx, %dw, %db = nova.layer_norm_backward %g, %x, %m, %r, %w {axes = AXES : i64}
       : (tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<S>, tensor<S>, tensor<W>) -> (tensor<2x3x4xf32>, tensor<W>, tensor<W>)
     return %dx, %dw, %db : tensor<2x3x4xf32>, tensor<W>, tensor<W>
   })";
     for (std::string *text : {&forward, &backward})
-      *text = replaced(replaced(replaced(*text, "AXES", c.axes), "<W>", std::string("<") + c.affine + ">"), "<S>",
-                       std::string("<") + c.statistics + ">");
-    Numbers x = someNumbers(24, 1), w = someNumbers(c.size, 2), b = someNumbers(c.size, 3), g = someNumbers(24, 4);
+      *text = replaced(replaced(replaced(*text, "AXES", c.axes), "<W>",
+                                std::string("<") + c.affine + ">"),
+                       "<S>", std::string("<") + c.statistics + ">");
+    Numbers x = someNumbers(24, 1), w = someNumbers(c.size, 2),
+            b = someNumbers(c.size, 3), g = someNumbers(24, 4);
     // eps and sizes are f32 constants: the double of 0.01f is not 0.01.
     Normed want = layerNorm(x, w, b, 0.01);
     auto got = decomposed(forward, {x, w, b});
@@ -161,9 +182,24 @@ TEST(DecomposeComposites, LayerNorm) {
     expectNear(got[2], want.rstd, 1e-6);
 
     auto back = decomposed(backward, {g, x, want.mean, want.rstd, w});
-    expectNear(back[0], slopes(x, [&](const Numbers &v) { return dot(g, layerNorm(v, w, b, 0.01).y); }), 1e-6);
-    expectNear(back[1], slopes(w, [&](const Numbers &v) { return dot(g, layerNorm(x, v, b, 0.01).y); }), 1e-6);
-    expectNear(back[2], slopes(b, [&](const Numbers &v) { return dot(g, layerNorm(x, w, v, 0.01).y); }), 1e-6);
+    expectNear(back[0],
+               slopes(x,
+                      [&](const Numbers &v) {
+                        return dot(g, layerNorm(v, w, b, 0.01).y);
+                      }),
+               1e-6);
+    expectNear(back[1],
+               slopes(w,
+                      [&](const Numbers &v) {
+                        return dot(g, layerNorm(x, v, b, 0.01).y);
+                      }),
+               1e-6);
+    expectNear(back[2],
+               slopes(b,
+                      [&](const Numbers &v) {
+                        return dot(g, layerNorm(x, w, v, 0.01).y);
+                      }),
+               1e-6);
   }
 }
 
@@ -178,12 +214,14 @@ struct Loss {
   Numbers loss; // per row, or one number
   double total;
 };
-Loss nllLoss(const Numbers &logProbs, const Numbers &labels, const Numbers &weight, const std::string &reduction) {
+Loss nllLoss(const Numbers &logProbs, const Numbers &labels,
+             const Numbers &weight, const std::string &reduction) {
   Loss result{{}, 0};
   for (size_t row = 0; row < kRows; ++row) {
     bool counts = labels[row] != kIgnored;
     size_t label = counts ? static_cast<size_t>(labels[row]) : 0;
-    result.loss.push_back(counts ? -weight[label] * logProbs[row * kClasses + label] : 0);
+    result.loss.push_back(
+        counts ? -weight[label] * logProbs[row * kClasses + label] : 0);
     result.total += counts ? weight[label] : 0;
   }
   if (reduction == "none")
@@ -195,19 +233,30 @@ Loss nllLoss(const Numbers &logProbs, const Numbers &labels, const Numbers &weig
 TEST(DecomposeComposites, NllLoss) {
   for (std::string reduction : {"none", "sum", "mean"})
     for (bool weighted : {false, true})
-      for (const Numbers &labels : {Numbers{2, kIgnored, 0, 1, 2}, Numbers(kRows, kIgnored)}) {
-        std::string loss = reduction == "none" ? "tensor<5xf32>" : "tensor<f32>";
-        std::string w = weighted ? ", %w" : "", wType = weighted ? ", tensor<3xf32>" : "";
-        std::string attributes =
-            "{reduction = #nova<loss_reduction " + reduction + ">, ignore_index = -100 : i64}";
-        std::string signature = "%lp: tensor<5x3xf32>, %l: tensor<5xi64>, %w: tensor<3xf32>, %g: " + loss;
-        std::string forward = "func.func @f(" + signature + ") -> (" + loss + ", tensor<f32>) {\n%0, %1 = nova.nll_loss %lp, %l" +
-                              w + " " + attributes + " : (tensor<5x3xf32>, tensor<5xi64>" + wType + ") -> (" + loss +
-                              ", tensor<f32>)\nreturn %0, %1 : " + loss + ", tensor<f32>\n}";
-        std::string backward = "func.func @f(" + signature +
-                               ", %t: tensor<f32>) -> tensor<5x3xf32> {\n%0 = nova.nll_loss_backward %g, %lp, %l" + w +
-                               ", %t " + attributes + " : (" + loss + ", tensor<5x3xf32>, tensor<5xi64>" + wType +
-                               ", tensor<f32>) -> tensor<5x3xf32>\nreturn %0 : tensor<5x3xf32>\n}";
+      for (const Numbers &labels :
+           {Numbers{2, kIgnored, 0, 1, 2}, Numbers(kRows, kIgnored)}) {
+        std::string loss =
+            reduction == "none" ? "tensor<5xf32>" : "tensor<f32>";
+        std::string w = weighted ? ", %w" : "",
+                    wType = weighted ? ", tensor<3xf32>" : "";
+        std::string attributes = "{reduction = #nova<loss_reduction " +
+                                 reduction + ">, ignore_index = -100 : i64}";
+        std::string signature =
+            "%lp: tensor<5x3xf32>, %l: tensor<5xi64>, %w: tensor<3xf32>, %g: " +
+            loss;
+        std::string forward =
+            "func.func @f(" + signature + ") -> (" + loss +
+            ", tensor<f32>) {\n%0, %1 = nova.nll_loss %lp, %l" + w + " " +
+            attributes + " : (tensor<5x3xf32>, tensor<5xi64>" + wType +
+            ") -> (" + loss + ", tensor<f32>)\nreturn %0, %1 : " + loss +
+            ", tensor<f32>\n}";
+        std::string backward =
+            "func.func @f(" + signature +
+            ", %t: tensor<f32>) -> tensor<5x3xf32> {\n%0 = "
+            "nova.nll_loss_backward %g, %lp, %l" +
+            w + ", %t " + attributes + " : (" + loss +
+            ", tensor<5x3xf32>, tensor<5xi64>" + wType +
+            ", tensor<f32>) -> tensor<5x3xf32>\nreturn %0 : tensor<5x3xf32>\n}";
         Numbers logProbs = logSoftmax(someNumbers(15, 1), kClasses, 1);
         Numbers weight = weighted ? Numbers{0.5, 2, 1.5} : Numbers{1, 1, 1};
         Loss want = nllLoss(logProbs, labels, weight, reduction);
@@ -215,22 +264,28 @@ TEST(DecomposeComposites, NllLoss) {
         auto got = decomposed(forward, {logProbs, labels, weight, grad});
         expectNear(got[0], want.loss);
         expectNear(got[1], {want.total});
-        auto back = decomposed(backward, {logProbs, labels, weight, grad, {want.total}});
+        auto back = decomposed(backward,
+                               {logProbs, labels, weight, grad, {want.total}});
         // A mean over nothing is NaN, its gradient 0.
-        expectNear(back[0],
-                   reduction == "mean" && want.total == 0
-                       ? Numbers(15, 0.0)
-                       : slopes(logProbs, [&](const Numbers &v) {
-                           return dot(grad, nllLoss(v, labels, weight, reduction).loss);
+        expectNear(
+            back[0],
+            reduction == "mean" && want.total == 0
+                ? Numbers(15, 0.0)
+                : slopes(logProbs,
+                         [&](const Numbers &v) {
+                           return dot(
+                               grad,
+                               nllLoss(v, labels, weight, reduction).loss);
                          }),
-                   1e-6);
+            1e-6);
       }
 }
 
 TEST(DecomposeComposites, SoftmaxCrossEntropy) {
   for (std::string reduction : {"none", "sum", "mean"}) {
     std::string loss = reduction == "none" ? "tensor<5xf32>" : "tensor<f32>";
-    std::string text = R"(func.func @f(%x: tensor<5x3xf32>, %l: tensor<5xi64>, %g: LOSS)
+    std::string text =
+        R"(func.func @f(%x: tensor<5x3xf32>, %l: tensor<5xi64>, %g: LOSS)
         -> (LOSS, tensor<5xf32>, tensor<f32>, tensor<5x3xf32>) {
       %loss, %lse, %count = nova.sce %x, %l {reduction = #nova<loss_reduction RED>, ignore_index = -100 : i64}
         : (tensor<5x3xf32>, tensor<5xi64>) -> (LOSS, tensor<5xf32>, tensor<f32>)
@@ -241,21 +296,28 @@ TEST(DecomposeComposites, SoftmaxCrossEntropy) {
     text = replaced(replaced(text, "LOSS", loss), "RED", reduction);
     Numbers x = someNumbers(15, 1), labels{2, kIgnored, 0, 1, 2}, ones{1, 1, 1};
     x[4] = 1e4;
-    auto lossOf = [&](const Numbers &v) { return nllLoss(logSoftmax(v, kClasses, 1), labels, ones, reduction); };
-    Numbers grad = someNumbers(lossOf(x).loss.size(), 5), logProbs = logSoftmax(x, kClasses, 1), lse;
+    auto lossOf = [&](const Numbers &v) {
+      return nllLoss(logSoftmax(v, kClasses, 1), labels, ones, reduction);
+    };
+    Numbers grad = someNumbers(lossOf(x).loss.size(), 5),
+            logProbs = logSoftmax(x, kClasses, 1), lse;
     for (size_t row = 0; row < kRows; ++row)
       lse.push_back(x[row * kClasses] - logProbs[row * kClasses]);
     auto got = decomposed(text, {x, labels, grad});
     expectNear(got[0], lossOf(x).loss);
     expectNear(got[1], lse);
     expectNear(got[2], {4});
-    expectNear(got[3], slopes(x, [&](const Numbers &v) { return dot(grad, lossOf(v).loss); }), 1e-6);
+    expectNear(
+        got[3],
+        slopes(x, [&](const Numbers &v) { return dot(grad, lossOf(v).loss); }),
+        1e-6);
   }
 }
 
 /// A row of -inf logits is NaN in its loss and gradient, and nowhere else.
 TEST(DecomposeComposites, SoftmaxCrossEntropyOfNothingSeen) {
-  std::string text = R"(func.func @f(%x: tensor<5x3xf32>, %l: tensor<5xi64>) -> tensor<5xf32> {
+  std::string text =
+      R"(func.func @f(%x: tensor<5x3xf32>, %l: tensor<5xi64>) -> tensor<5xf32> {
     %loss, %lse, %count = nova.sce %x, %l {reduction = #nova<loss_reduction none>, ignore_index = -100 : i64}
       : (tensor<5x3xf32>, tensor<5xi64>) -> (tensor<5xf32>, tensor<5xf32>, tensor<f32>)
     return %loss : tensor<5xf32>

@@ -1,4 +1,5 @@
-//===- evaluate_constants_test.cpp - Random programs, evaluated ------------===//
+//===- evaluate_constants_test.cpp - Random programs, evaluated
+//------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -27,8 +28,9 @@ using namespace mlir;
 namespace nova::test {
 namespace {
 
-/// Writes a function of random evaluable operations on small tensors; sizes of 1
-/// and broadcasts are frequent, so that most tensors have repeated dimensions.
+/// Writes a function of random evaluable operations on small tensors; sizes of
+/// 1 and broadcasts are frequent, so that most tensors have repeated
+/// dimensions.
 class ProgramWriter {
 public:
   ProgramWriter(MLIRContext &context, unsigned seed)
@@ -38,8 +40,9 @@ public:
     func = func::FuncOp::create(b, "step", b.getFunctionType({}, {}));
     b.setInsertionPointToEnd(func.addEntryBlock());
     for (int64_t size : {1, 2, 3, 4})
-      pool.push_back(IotaOp::create(b, RankedTensorType::get({size}, b.getI64Type()),
-                                    b.getI64IntegerAttr(pick(5) - 2), b.getI64IntegerAttr(pick(4) - 1)));
+      pool.push_back(IotaOp::create(
+          b, RankedTensorType::get({size}, b.getI64Type()),
+          b.getI64IntegerAttr(pick(5) - 2), b.getI64IntegerAttr(pick(4) - 1)));
     for (int i = 0; i < 60; ++i)
       addOp();
     func::ReturnOp::create(b, pool);
@@ -51,9 +54,15 @@ public:
   func::FuncOp func;
 
 private:
-  int64_t pick(int64_t below) { return std::uniform_int_distribution<int64_t>(0, below - 1)(random); }
-  static RankedTensorType typeOf(Value v) { return cast<RankedTensorType>(v.getType()); }
-  static bool is(Value v, Type element) { return typeOf(v).getElementType() == element; }
+  int64_t pick(int64_t below) {
+    return std::uniform_int_distribution<int64_t>(0, below - 1)(random);
+  }
+  static RankedTensorType typeOf(Value v) {
+    return cast<RankedTensorType>(v.getType());
+  }
+  static bool is(Value v, Type element) {
+    return typeOf(v).getElementType() == element;
+  }
   Value any() { return pool[pick(pool.size())]; }
   /// A value of the element type; null if this draw found none.
   Value any(Type element) {
@@ -95,7 +104,8 @@ private:
       return push(BroadcastOp::create(b, type.clone(to), x));
     }
     case 2: {
-      SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, shape.size()));
+      SmallVector<int64_t> permutation =
+          llvm::to_vector(llvm::seq<int64_t>(0, shape.size()));
       std::shuffle(permutation.begin(), permutation.end(), random);
       return push(TransposeOp::create(b, x, permutation));
     }
@@ -104,7 +114,8 @@ private:
       for (int64_t size : shape) {
         strides.push_back(1 + pick(2));
         offsets.push_back(pick(size));
-        sizes.push_back(1 + pick((size - offsets.back() - 1) / strides.back() + 1));
+        sizes.push_back(1 +
+                        pick((size - offsets.back() - 1) / strides.back() + 1));
       }
       return push(SliceOp::create(b, x, offsets, sizes, strides));
     }
@@ -122,8 +133,9 @@ private:
         low.push_back(pick(3) == 0);
         high.push_back(pick(3) == 0);
       }
-      TypedAttr value = isInt ? TypedAttr(b.getI64IntegerAttr(7))
-                        : is(x, f32) ? TypedAttr(b.getF32FloatAttr(0.5)) : TypedAttr(b.getBoolAttr(true));
+      TypedAttr value = isInt        ? TypedAttr(b.getI64IntegerAttr(7))
+                        : is(x, f32) ? TypedAttr(b.getF32FloatAttr(0.5))
+                                     : TypedAttr(b.getBoolAttr(true));
       return push(PadOp::create(b, x, low, high, value));
     }
     case 9:
@@ -144,13 +156,15 @@ private:
                                : Value(MinOp::create(b, x, dims, keep)));
     }
     case 11: { // any integers are indices: some are outside
-      if (!is(y, i64) || shape.empty() || shape.size() + typeOf(y).getRank() > 5)
+      if (!is(y, i64) || shape.empty() ||
+          shape.size() + typeOf(y).getRank() > 5)
         return;
       int64_t dim = pick(shape.size());
       if (dim + 1 < (int64_t)shape.size() && pick(2)) {
         Value z = any(i64);
         if (z && z.getType() == y.getType())
-          push(IndexOp::create(b, x, ValueRange{y, z}, ArrayRef<int64_t>{dim, dim + 1}));
+          push(IndexOp::create(b, x, ValueRange{y, z},
+                               ArrayRef<int64_t>{dim, dim + 1}));
         return;
       }
       return push(IndexOp::create(b, x, ValueRange{y}, ArrayRef<int64_t>{dim}));
@@ -171,7 +185,8 @@ private:
     }
     case 14: {
       Value condition = any(b.getI1Type());
-      if (condition && is(x, typeOf(y).getElementType()) && fits({condition, x, y}))
+      if (condition && is(x, typeOf(y).getElementType()) &&
+          fits({condition, x, y}))
         push(SelectOp::create(b, condition, x, y));
       return;
     }
@@ -181,14 +196,16 @@ private:
   }
 
   void addBinary(Value x, Value y) {
-    if (typeOf(x).getElementType() != typeOf(y).getElementType() || !fits({x, y}))
+    if (typeOf(x).getElementType() != typeOf(y).getElementType() ||
+        !fits({x, y}))
       return;
     bool isFloat = is(x, b.getF32Type()), isInt = is(x, b.getI64Type());
     switch (pick(12)) {
     case 0:
       return push(AddOp::create(b, x, y));
     case 1:
-      return push(isInt || isFloat ? Value(SubOp::create(b, x, y)) : Value(XorOp::create(b, x, y)));
+      return push(isInt || isFloat ? Value(SubOp::create(b, x, y))
+                                   : Value(XorOp::create(b, x, y)));
     case 2:
       return push(MulOp::create(b, x, y));
     case 3:
@@ -209,10 +226,12 @@ private:
       return;
     case 8:
       if (!isFloat)
-        push(pick(2) ? Value(AndOp::create(b, x, y)) : Value(OrOp::create(b, x, y)));
+        push(pick(2) ? Value(AndOp::create(b, x, y))
+                     : Value(OrOp::create(b, x, y)));
       return;
     default:
-      return push(CompareOp::create(b, x, y, static_cast<ComparePredicate>(pick(6))));
+      return push(
+          CompareOp::create(b, x, y, static_cast<ComparePredicate>(pick(6))));
     }
   }
 
@@ -229,18 +248,20 @@ private:
   SmallVector<Value> pool;
 };
 
-/// The interpreter is one of kernels, whose slices are argument views: here each
-/// becomes look-ups of evenly spaced positions.
+/// The interpreter is one of kernels, whose slices are argument views: here
+/// each becomes look-ups of evenly spaced positions.
 std::vector<Tensor> interpretProgram(ModuleOp module) {
   OwningOpRef<ModuleOp> copy(module.clone());
   copy->walk([](SliceOp slice) {
     ImplicitLocOpBuilder b(slice.getLoc(), slice);
     Value value = slice.getInput();
     for (size_t dim = 0; dim < slice.getSizes().size(); ++dim) {
-      Value positions = IotaOp::create(b, RankedTensorType::get({slice.getSizes()[dim]}, b.getI64Type()),
-                                       b.getI64IntegerAttr(slice.getOffsets()[dim]),
-                                       b.getI64IntegerAttr(slice.getStrides()[dim]));
-      value = IndexOp::create(b, value, ValueRange{positions}, ArrayRef<int64_t>{(int64_t)dim});
+      Value positions = IotaOp::create(
+          b, RankedTensorType::get({slice.getSizes()[dim]}, b.getI64Type()),
+          b.getI64IntegerAttr(slice.getOffsets()[dim]),
+          b.getI64IntegerAttr(slice.getStrides()[dim]));
+      value = IndexOp::create(b, value, ValueRange{positions},
+                              ArrayRef<int64_t>{(int64_t)dim});
     }
     slice.getResult().replaceAllUsesWith(value);
     slice.erase();
@@ -270,23 +291,26 @@ TEST(EvaluateConstants, RandomPrograms) {
     for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
       auto known = values.find(value);
       if (known == values.end())
-        continue; // a cast of a float no integer holds, and what follows from it
+        continue; // a cast of a float no integer holds, and what follows from
+                  // it
       const ConstantTensor &got = known->second;
       ASSERT_EQ(got.type(), value.getType());
       ++compared;
       repeated += got.coreShape() != SmallVector<int64_t>(got.shape());
       size_t position = 0;
       bool equal = true;
-      forEachOffset(got.shape(), {got.strides()}, [&](ArrayRef<int64_t> offsets) {
-        const Scalar &want = expected[index].elements[position++];
-        if (isFloat(got.kind())) {
-          double is = got.floatAt(offsets[0]);
-          equal &= is == want.f || (std::isnan(is) && std::isnan(want.f)) ||
-                   std::fabs(is - want.f) <= 1e-6 * std::fabs(want.f);
-        } else {
-          equal &= got.integerAt(offsets[0]) == (got.kind() == ElementKind::Bool ? want.i & 1 : want.i);
-        }
-      });
+      forEachOffset(
+          got.shape(), {got.strides()}, [&](ArrayRef<int64_t> offsets) {
+            const Scalar &want = expected[index].elements[position++];
+            if (isFloat(got.kind())) {
+              double is = got.floatAt(offsets[0]);
+              equal &= is == want.f || (std::isnan(is) && std::isnan(want.f)) ||
+                       std::fabs(is - want.f) <= 1e-6 * std::fabs(want.f);
+            } else {
+              equal &= got.integerAt(offsets[0]) ==
+                       (got.kind() == ElementKind::Bool ? want.i & 1 : want.i);
+            }
+          });
       std::string text;
       llvm::raw_string_ostream(text) << value;
       ASSERT_TRUE(equal) << "seed " << seed << ": " << text;
@@ -305,12 +329,17 @@ TEST(EvaluateConstants, RepeatedDimensionsAreComputedOnce) {
   ImplicitLocOpBuilder b(UnknownLoc::get(&context), &context);
   auto module = ModuleOp::create(b.getLoc());
   b.setInsertionPointToEnd(module.getBody());
-  auto positions = IotaOp::create(b, RankedTensorType::get({64}, b.getI64Type()), b.getI64IntegerAttr(0),
-                                  b.getI64IntegerAttr(1));
-  auto column = ReshapeOp::create(b, RankedTensorType::get({64, 1}, b.getI64Type()), positions);
-  auto batch = BroadcastOp::create(b, RankedTensorType::get({1 << 20, 64, 1}, b.getI64Type()), column);
+  auto positions =
+      IotaOp::create(b, RankedTensorType::get({64}, b.getI64Type()),
+                     b.getI64IntegerAttr(0), b.getI64IntegerAttr(1));
+  auto column = ReshapeOp::create(
+      b, RankedTensorType::get({64, 1}, b.getI64Type()), positions);
+  auto batch = BroadcastOp::create(
+      b, RankedTensorType::get({1 << 20, 64, 1}, b.getI64Type()), column);
   auto mask = CompareOp::create(b, positions, batch, ComparePredicate::le);
-  auto run = [](Operation *op, ArrayRef<ConstantTensor> operands) { return *evaluate(op, operands, 64 * 64); };
+  auto run = [](Operation *op, ArrayRef<ConstantTensor> operands) {
+    return *evaluate(op, operands, 64 * 64);
+  };
   ConstantTensor p = run(positions, {});
   ConstantTensor result = run(mask, {p, run(batch, {run(column, {p})})});
   EXPECT_EQ(result.type(), mask.getType());
