@@ -22,6 +22,8 @@ expect() {
   case $2 in *"$1"*) ;; *) echo "FAIL: expected $1 in: $2"; exit 1 ;; esac
 }
 
+# The first graph tries the cache in more ways.
+extras=yes
 for name in "$@"; do
   graph="$graphs/$name.json"
   a="$work/one/$name.nova"
@@ -43,8 +45,33 @@ for name in "$@"; do
   expect '"changed":false' "$(compile "$graph" -o "$work/miss.nova" --cache-dir "$cache")"
   [ "$before" = "$(stat -c %y "$work/miss.nova/manifest.json")" ] || { echo "FAIL: the time stamp changed"; exit 1; }
 
-  # Another option is another entry.
-  expect '"cache":"miss"' "$(compile "$graph" -o "$work/other.nova" --cache-dir "$cache" --no-fusion)"
+  # Another option is another entry, and the miss can be explained.
+  expect '"cache":"miss"' "$(compile "$graph" -o "$work/other.nova" --cache-dir "$cache" --no-fusion --explain-miss \
+    2>"$work/stderr")"
+  expect 'had   option no-fusion: 0' "$(cat "$work/stderr")"
+  expect 'wants option no-fusion: 1' "$(cat "$work/stderr")"
+
+  if [ "$extras" = yes ]; then
+  extras=no
+    # A second cache is looked in, and never written.
+    chmod -R a-w "$cache/graph"
+    expect '"cache":"hit"' "$(compile "$graph" -o "$work/hit.nova" --cache-dir "$work/empty" --cache-read-only "$cache")"
+    same "$a" "$work/hit.nova"
+    chmod -R u+w "$cache/graph"
+
+    # A cache that cannot be written costs a warning, nothing else.
+    touch "$work/file"
+    expect '"cache":"miss"' "$(compile "$graph" -o "$work/other.nova" --cache-dir "$work/file" 2>"$work/stderr")"
+    expect 'warning: the cache is not written' "$(cat "$work/stderr")"
+    same "$a" "$work/other.nova"
+
+    # Several at once into one cache: whoever loses the race has lost nothing.
+    for i in 1 2 3; do compile "$graph" -o "$work/race$i.nova" --cache-dir "$work/race" -j1 >/dev/null & done
+    wait
+    for i in 1 2 3; do same "$a" "$work/race$i.nova"; done
+    expect '"cache":"hit"' "$(compile "$graph" -o "$work/race1.nova" --cache-dir "$work/race")"
+    [ -z "$(ls "$work/race/tmp")" ] || { echo "FAIL: $work/race/tmp is not empty"; exit 1; }
+  fi
 
   for blob in "$cache"/graph/*/*/blobs/sha256/*; do
     printf 'damaged' | dd of="$blob" bs=1 seek=100 conv=notrunc status=none
@@ -56,6 +83,6 @@ for name in "$@"; do
   same "$a" "$work/again.nova"
   expect '"cache":"hit"' "$(compile "$graph" -o "$work/again.nova" --cache-dir "$cache")"
   [ -z "$(ls "$cache/tmp")" ] || { echo "FAIL: $cache/tmp is not empty"; exit 1; }
-  rm -rf "$work"/*
+  rm -rf "${work:?}"/*
   echo "pass $name"
 done
