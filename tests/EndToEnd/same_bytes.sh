@@ -52,7 +52,7 @@ for name in "$@"; do
   expect 'wants option no-fusion: 1' "$(cat "$work/stderr")"
 
   if [ "$extras" = yes ]; then
-  extras=no
+    extras=no
     # A second cache is looked in, and never written.
     chmod -R a-w "$cache/graph"
     expect '"cache":"hit"' "$(compile "$graph" -o "$work/hit.nova" --cache-dir "$work/empty" --cache-read-only "$cache")"
