@@ -33,6 +33,8 @@ ARROWS = {
     "Graph": ["Support"],
     "Bundle": ["Support"],
     "Runtime": ["Bundle"],
+    "Layout": [],
+    "Tile": ["Layout"],
     "IR": ["Config"],
     "Math": [],
     "Import": ["IR", "Graph"],
@@ -42,7 +44,7 @@ ARROWS = {
     "Driver": ["Pipelines", "Runtime"],
     "Tools": ["Driver", "Runtime"],
 }
-MLIR_FOLDERS = {"IR", "Math", "Import", "Transforms", "HostCodegen", "Pipelines", "Driver", "Tools"}
+MLIR_FOLDERS = {"IR", "Tile", "Math", "Import", "Transforms", "HostCodegen", "Pipelines", "Driver", "Tools"}
 # Prefix of an include -> the folders that may have it.
 THIRD_PARTY = {
     "nlohmann/": {"Graph", "Bundle", "Runtime"},
