@@ -35,6 +35,7 @@ ARROWS = {
     "Runtime": ["Bundle"],
     "Layout": [],
     "Tile": ["Layout"],
+    "TileLowering": ["Tile", "Math"],
     "IR": ["Config"],
     "Math": [],
     "Import": ["IR", "Graph"],
@@ -44,7 +45,7 @@ ARROWS = {
     "Driver": ["Pipelines", "Runtime"],
     "Tools": ["Driver", "Runtime"],
 }
-MLIR_FOLDERS = {"IR", "Tile", "Math", "Import", "Transforms", "HostCodegen", "Pipelines", "Driver", "Tools"}
+MLIR_FOLDERS = {"IR", "Tile", "TileLowering", "Math", "Import", "Transforms", "HostCodegen", "Pipelines", "Driver", "Tools"}
 # Prefix of an include -> the folders that may have it.
 THIRD_PARTY = {
     "nlohmann/": {"Graph", "Bundle", "Runtime"},

@@ -1,0 +1,32 @@
+//===- Passes.h - Passes on tile programs ----------------------------------===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef NOVA_TILELOWERING_PASSES_H
+#define NOVA_TILELOWERING_PASSES_H
+
+#include "nova/Tile/Tile.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Pass/Pass.h"
+
+namespace nova {
+
+/// i64 of a lowered kernel: bytes of dynamic shared memory.
+inline constexpr llvm::StringLiteral kSharedBytesAttr = "nova.shared_bytes";
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "nova/TileLowering/Passes.h.inc"
+
+/// Appends what turns a tile program into the LLVM and NVVM dialects: layouts,
+/// pipelining, threads, elementary functions, conversions.
+void buildTileLowering(mlir::OpPassManager &manager);
+
+} // namespace nova
+
+#endif // NOVA_TILELOWERING_PASSES_H
