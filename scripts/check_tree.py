@@ -32,7 +32,8 @@ ARROWS = {
     "Config": ["Target"],
     "Graph": ["Support"],
     "Bundle": ["Support"],
-    "Runtime": ["Bundle"],
+    # The loader asks the table which device an architecture stands for.
+    "Runtime": ["Bundle", "Target"],
     "IR": ["Config"],
     "Math": [],
     "Import": ["IR", "Graph"],
