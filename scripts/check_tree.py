@@ -32,10 +32,11 @@ ARROWS = {
     "Config": ["Target"],
     "Graph": ["Support"],
     "Bundle": ["Support"],
-    "Runtime": ["Bundle"],
     "Layout": [],
     "Tile": ["Layout"],
     "TileLowering": ["Tile", "Math"],
+    # The loader asks the table which device an architecture stands for.
+    "Runtime": ["Bundle", "Target"],
     "IR": ["Config"],
     "Math": [],
     "Import": ["IR", "Graph"],
