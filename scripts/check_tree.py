@@ -42,11 +42,13 @@ ARROWS = {
     "Import": ["IR", "Graph"],
     "Transforms": ["IR"],
     "HostCodegen": ["IR", "Math"],
-    "Pipelines": ["Import", "Transforms", "HostCodegen", "Bundle"],
+    "GpuCodegen": ["IR"],
+    "Pipelines": ["Import", "Transforms", "HostCodegen", "GpuCodegen", "Bundle"],
     "Driver": ["Pipelines", "Runtime"],
     "Tools": ["Driver", "Runtime"],
 }
-MLIR_FOLDERS = {"IR", "Tile", "TileLowering", "Math", "Import", "Transforms", "HostCodegen", "Pipelines", "Driver", "Tools"}
+MLIR_FOLDERS = {"IR", "Tile", "TileLowering", "Math", "Import", "Transforms", "HostCodegen", "GpuCodegen", "Pipelines", "Driver",
+                "Tools"}
 # Prefix of an include -> the folders that may have it.
 THIRD_PARTY = {
     "nlohmann/": {"Graph", "Bundle", "Runtime"},
