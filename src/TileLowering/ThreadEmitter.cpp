@@ -188,6 +188,7 @@ LogicalResult ThreadEmitter::emit(Operation *op) {
       .Case([&](StoreOp store) { return emitStore(store); })
       .Case([&](GatherOp gather) { return emitGather(gather); })
       .Case([&](ReduceOp reduce) { return emitReduce(reduce); })
+      .Case([&](ScanOp scan) { return emitScan(scan), success(); })
       .Case([&](DotOp dot) { return emitDot(dot); })
       .Case([&](ConvertOp convert) { return emitConvert(convert), success(); })
       .Case([&](AllocOp alloc) { return emitAlloc(alloc), success(); })

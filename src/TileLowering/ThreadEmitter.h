@@ -108,6 +108,9 @@ private:
   // --- Reduction.cpp
   mlir::LogicalResult emitReduce(ReduceOp op);
 
+  // --- Scan.cpp
+  void emitScan(ScanOp op);
+
   // --- Product.cpp, ProductOperand.cpp
   mlir::LogicalResult emitDot(DotOp op);
   friend class ProductOperand;
