@@ -77,6 +77,27 @@ Schedule configureHost(const KernelDesc &desc, const HostDevice &device);
 /// space allows it. `device` is a row of the table of kind Gpu.
 Schedule configureGpu(const KernelDesc &desc, const target::Device &device);
 
+//===----------------------------------------------------------------------===//
+// Reductions in two stages
+//===----------------------------------------------------------------------===//
+
+/// A reduction of memory.
+struct ReductionDesc {
+  int64_t outputs = 1; ///< Values it makes.
+  int64_t depth = 1;   ///< Values that each is made of.
+  /// Parallel loops that not every input has: two for a product of matrices.
+  int64_t sharedLoops = 0;
+};
+
+struct ReductionLimits {
+  int64_t blocks = 132; ///< Grid points that the device runs at once.
+};
+
+/// Into how many equal parts a loop of `extent` is cut: a divisor of it, enough
+/// to fill the device, none shorter than is worth a value in memory; 1: the
+/// reduction stays whole.
+int64_t reductionParts(const ReductionDesc &desc, int64_t extent, const ReductionLimits &limits);
+
 } // namespace nova::config
 
 #endif // NOVA_CONFIG_CONFIGURE_H
