@@ -44,8 +44,8 @@ GpuKernelModule emptyGpuKernel(func::FuncOp kernel) {
   builder.setInsertionPointToEnd(result.module->getBody());
   SmallVector<Type> params(kernel.getNumArguments() + kernel.getNumResults(),
                            LLVM::LLVMPointerType::get(context, kGlobalSpace));
-  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context),
-                                          params);
+  auto type =
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), params);
   auto entry =
       LLVM::LLVMFuncOp::create(builder, loc, kernel.getSymName(), type);
   entry->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
