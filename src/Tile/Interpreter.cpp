@@ -240,13 +240,16 @@ llvm::Error interpret(func::FuncOp program, ArrayRef<void *> buffers,
   };
   if (failed(interpreter.bind(buffers)))
     return error();
-  int64_t end;
-  if (auto grid = program->getAttrOfType<IntegerAttr>(attr::grid))
-    end = grid.getInt();
-  else
+  auto grid = program->getAttrOfType<IntegerAttr>(attr::grid);
+  if (!grid)
     return llvm::createStringError("tile program '" + program.getName() +
                                    "': no attribute " + attr::grid);
-  end = std::min(end, options.endPoint.value_or(end));
+  int64_t end = options.endPoint.value_or(grid.getInt());
+  if (options.firstPoint < 0 || end > grid.getInt())
+    return llvm::createStringError(
+        "tile program '" + program.getName() + "': grid points " +
+        Twine(options.firstPoint) + " to " + Twine(end - 1) +
+        " are not all of a grid of " + Twine(grid.getInt()));
   for (int64_t point = options.firstPoint; point < end; ++point)
     if (failed(interpreter.runPoint(point)))
       return error();

@@ -143,7 +143,9 @@ private:
   mlir::func::FuncOp program;
   InterpreterOptions options;
   std::vector<Memory> memories;
-  llvm::DenseMap<char *, Touched> touched;
+  /// By address; as a number, since the hash of pointers takes neighbours to
+  /// lie 16 bytes apart.
+  llvm::DenseMap<uintptr_t, Touched> touched;
   llvm::DenseMap<mlir::Operation *, ElementFunction> functions;
 
   // Of the current grid point.

@@ -89,7 +89,7 @@ LogicalResult Interpreter::read(Operation *op, const Access &access,
     return "element " + textOf(coordinatesOf(access.shape, element));
   };
   if (options.checkRaces) {
-    Touched &touch = touched[address];
+    Touched &touch = touched[uintptr_t(address)];
     if (touch.writer >= 0 && touch.writer != point)
       return fail(op, where() + " reads what grid point " +
                           Twine(touch.writer) + " wrote");
@@ -108,7 +108,7 @@ LogicalResult Interpreter::write(Operation *op, const Access &access,
   char *address = access.addresses[element];
   unsigned bytes = access.memory->format.bytes();
   if (options.checkRaces) {
-    Touched &touch = touched[address];
+    Touched &touch = touched[uintptr_t(address)];
     std::string where =
         "element " + textOf(coordinatesOf(access.shape, element));
     if (touch.reader >= 0 && (touch.reader != point || touch.manyReaders))

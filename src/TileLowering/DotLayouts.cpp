@@ -158,8 +158,13 @@ LinearLayout nova::tile::operandLayout(DotKind kind,
       return operand == 0 ? basis < 16 * coreK : basis < 8;
     });
   }
+  LinearLayout::Bases kRegisters;
   for (; nextK < coreK; nextK *= 2)
-    registers.push_back(at(0, nextK));
-  registers.insert(registers.end(), sideRegisters.begin(), sideRegisters.end());
+    kRegisters.push_back(at(0, nextK));
+  // FMA reads short vectors along the inner dimension: columns on the right.
+  bool sideFirst = kind == DotKind::Fma && operand == 1;
+  for (const auto *bases : {sideFirst ? &sideRegisters : &kRegisters,
+                            sideFirst ? &kRegisters : &sideRegisters})
+    registers.insert(registers.end(), bases->begin(), bases->end());
   return LinearLayout(core, outer, registers, lanes, warps);
 }

@@ -78,6 +78,10 @@ LinearLayout accumulatorLayout(DotKind kind, int64_t m, int64_t n,
 LinearLayout operandLayout(DotKind kind, const LinearLayout &accumulator,
                            unsigned operand, int64_t k);
 
+/// Its one reader is a product in the same block, as an operand: that takes it
+/// from shared memory piece by piece.
+bool isReadByProductOnly(mlir::Value value);
+
 } // namespace nova::tile
 
 #endif // NOVA_SRC_TILELOWERING_LAYOUTS_H

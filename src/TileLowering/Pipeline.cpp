@@ -20,6 +20,8 @@ using namespace mlir;
 
 void nova::buildTileLowering(OpPassManager &manager) {
   manager.addNestedPass<func::FuncOp>(createAssignTileLayouts());
+  // Must run after layouts: it is the conversions before products that it removes.
+  manager.addNestedPass<func::FuncOp>(createPipelineTiles());
   // Copies of constants and ranges that nobody converted are one again.
   manager.addPass(createCSEPass());
   manager.addPass(createLowerTilesToThreads());

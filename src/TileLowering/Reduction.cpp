@@ -129,21 +129,18 @@ LogicalResult ThreadEmitter::emitReduce(ReduceOp op) {
   if (!warpBits.empty()) {
     int64_t parts = int64_t{1} << warpBits.size();
     SmallVector<SharedTile> shares;
-    int64_t bytes = 0, part = 0;
+    int64_t bytes = 0;
     for (Value operand : op.getOperands()) {
       Type element = cast<RankedTensorType>(operand.getType()).getElementType();
       SharedTile tile = sharedTileFor(
-          to, std::max<int64_t>(1, memoryType(element, builder).getIntOrFloatBitWidth() / 8));
+          to.core, to.outer, std::max<int64_t>(1, memoryType(element, builder).getIntOrFloatBitWidth() / 8));
       tile.base = constantI32(bytes);
       bytes += llvm::alignTo(tile.bytes(), 16) * parts;
       shares.push_back(tile);
     }
-    (void)part;
     std::vector<int64_t> images(kLaneBits + from.warps.size(), 0);
-    LinearLayout writers = to;
     for (auto [i, bit] : llvm::enumerate(warpBits)) {
       images[kLaneBits + bit] = int64_t{1} << i;
-      writers.warps[bit] = 0;
     }
     Value number = linearOfThread(images); // of this warp's part
     // Threads that hold copies do not write; warps with parts of their own do.

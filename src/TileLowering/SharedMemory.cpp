@@ -32,21 +32,48 @@ int64_t SharedTile::bytes() const {
 
 int64_t SharedTile::offset(int64_t element) const {
   int64_t byte = element * elementBytes;
-  if (core.size() < 2)
-    return byte;
-  // Rows shorter than a row of banks share one: the swizzle then changes with
-  // every group of rows, and has as many phases as a row has chunks.
-  int64_t rowBytes = core.back() * elementBytes;
-  int64_t phases = std::min<int64_t>(8, rowBytes / kChunkBytes);
   if (phases < 2)
     return byte;
-  int64_t perPhase = std::max<int64_t>(1, kBankRowBytes / rowBytes);
-  int64_t row = byte / rowBytes;
+  int64_t row = byte / (core.back() * elementBytes);
   return byte ^ (row / perPhase % phases) * kChunkBytes;
 }
 
-SharedTile nova::tile::sharedTileFor(const LinearLayout &layout, int64_t elementBytes) {
-  return SharedTile{Value(), layout.core, layout.outer, elementBytes};
+SharedTile nova::tile::sharedTileFor(ArrayRef<int64_t> core, ArrayRef<int64_t> outer,
+                                     int64_t elementBytes) {
+  SharedTile tile;
+  tile.core.assign(core.begin(), core.end());
+  tile.outer.assign(outer.begin(), outer.end());
+  tile.elementBytes = elementBytes;
+  if (core.size() < 2)
+    return tile;
+  // Rows shorter than a row of banks share one: the swizzle then changes with
+  // every group of rows, and has as many phases as a row has chunks.
+  int64_t rowBytes = core.back() * elementBytes;
+  tile.phases = std::clamp<int64_t>(rowBytes / kChunkBytes, 1, kBankRowBytes / kChunkBytes);
+  tile.perPhase = std::max<int64_t>(1, kBankRowBytes / rowBytes);
+  return tile;
+}
+
+BufferType nova::tile::bufferTypeFor(ArrayRef<int64_t> shape, Type element, int64_t slots) {
+  SmallVector<int64_t> core, outer;
+  for (int64_t extent : shape) {
+    core.push_back(powerOfTwoPart(extent));
+    outer.push_back(extent / core.back());
+  }
+  SharedTile tile = sharedTileFor(core, outer, element.getIntOrFloatBitWidth() / 8);
+  return BufferType::get(element.getContext(), slots, shape, element, tile.perPhase, tile.phases);
+}
+
+SharedTile nova::tile::slotOf(BufferType type) {
+  SharedTile tile;
+  for (int64_t extent : type.getShape()) {
+    tile.core.push_back(powerOfTwoPart(extent));
+    tile.outer.push_back(extent / tile.core.back());
+  }
+  tile.elementBytes = type.getElementType().getIntOrFloatBitWidth() / 8;
+  tile.perPhase = type.getPerPhase();
+  tile.phases = type.getPhases();
+  return tile;
 }
 
 void ThreadEmitter::barrier() { NVVM::BarrierOp::create(builder, loc); }
@@ -69,23 +96,17 @@ int64_t ThreadEmitter::sharedVector(const LinearLayout &layout, const SharedTile
                   std::max<int64_t>(1, kChunkBytes / tile.elementBytes));
 }
 
-Value ThreadEmitter::sharedAddress(const LinearLayout &layout, const SharedTile &tile,
-                                   int64_t reg) {
-  std::vector<int64_t> images;
+Value ThreadEmitter::sharedPointer(const std::vector<int64_t> &images, const SharedTile &tile,
+                                   int64_t coreOffset, int64_t repeatOffset) {
   int64_t threadBits = 0;
-  for (const auto *bases : {&layout.lanes, &layout.warps})
-    for (int64_t basis : *bases) {
-      images.push_back(tile.offset(basis));
-      threadBits |= images.back();
-    }
+  for (int64_t image : images)
+    threadBits |= image;
   Value address = linearOfThread(images);
-  int64_t inCore = int64_t{1} << layout.registers.size();
-  int64_t own = tile.offset(layout.coreElement(reg % inCore, 0, 0));
   // Bits that the thread's part may have set are toggled, the others are added:
   // an addition of a constant is part of the access.
-  if (int64_t toggled = own & threadBits)
+  if (int64_t toggled = coreOffset & threadBits)
     address = arith::XOrIOp::create(builder, loc, address, constantI32(toggled));
-  int64_t added = (own & ~threadBits) + reg / inCore * tile.coreBytes();
+  int64_t added = (coreOffset & ~threadBits) + repeatOffset;
   Value pointer = LLVM::GEPOp::create(builder, loc, shared.getType(), builder.getI8Type(), shared,
                                       ArrayRef<LLVM::GEPArg>{address});
   if (tile.base)
@@ -95,6 +116,17 @@ Value ThreadEmitter::sharedAddress(const LinearLayout &layout, const SharedTile 
     pointer = LLVM::GEPOp::create(builder, loc, shared.getType(), builder.getI8Type(), pointer,
                                   ArrayRef<LLVM::GEPArg>{(int32_t)added});
   return pointer;
+}
+
+Value ThreadEmitter::sharedAddress(const LinearLayout &layout, const SharedTile &tile,
+                                   int64_t reg) {
+  std::vector<int64_t> images;
+  for (const auto *bases : {&layout.lanes, &layout.warps})
+    for (int64_t basis : *bases)
+      images.push_back(tile.offset(basis));
+  int64_t inCore = int64_t{1} << layout.registers.size();
+  return sharedPointer(images, tile, tile.offset(layout.coreElement(reg % inCore, 0, 0)),
+                       reg / inCore * tile.coreBytes());
 }
 
 void ThreadEmitter::storeShared(const Registers &values, const LinearLayout &layout,
@@ -145,12 +177,12 @@ Registers ThreadEmitter::loadShared(Type element, const LinearLayout &layout,
   return result;
 }
 
-/// Read by a product only, which then takes it from shared memory itself.
-static bool isProductOperand(ConvertOp op) {
-  if (!op->hasOneUse())
+bool nova::tile::isReadByProductOnly(Value value) {
+  if (!value.hasOneUse())
     return false;
-  auto dot = dyn_cast<DotOp>(*op->user_begin());
-  return dot && dot->getBlock() == op->getBlock() && op.getResult() != dot.getAccumulator();
+  auto dot = dyn_cast<DotOp>(*value.user_begin());
+  return dot && dot->getBlock() == value.getDefiningOp()->getBlock() &&
+         value != dot.getAccumulator();
 }
 
 void ThreadEmitter::emitConvert(ConvertOp op) {
@@ -163,11 +195,11 @@ void ThreadEmitter::emitConvert(ConvertOp op) {
     tiles[op] = std::move(values);
     return;
   }
-  if (isProductOperand(op))
+  if (isReadByProductOnly(op))
     return;
   Type element = op.getType().getElementType();
   int64_t bytes = std::max<int64_t>(1, memoryType(element, builder).getIntOrFloatBitWidth() / 8);
-  SharedTile tile = sharedTileFor(from, bytes);
+  SharedTile tile = sharedTileFor(from.core, from.outer, bytes);
   beginScratch(tile.bytes());
   storeShared(registers(op.getOperand()), from, tile);
   scratchWritten();

@@ -64,7 +64,10 @@ FailureOr<LLVM::LLVMFuncOp> ThreadEmitter::run() {
     scalars.map(from, to);
   LogicalResult done = emitBlock(program.getBody().front());
   marker.erase();
-  kernel->setAttr(kSharedBytesAttr, builder.getI64IntegerAttr(scratchBytes));
+  scratchBytes = llvm::alignTo(scratchBytes, kRingAlignment);
+  for (auto [base, offset] : ringBases)
+    base.setValueAttr(builder.getI32IntegerAttr(scratchBytes + offset));
+  kernel->setAttr(kSharedBytesAttr, builder.getI64IntegerAttr(scratchBytes + ringBytes));
   if (failed(done)) {
     kernel.erase();
     return failure();
@@ -185,8 +188,14 @@ LogicalResult ThreadEmitter::emit(Operation *op) {
       .Case([&](StoreOp store) { return emitStore(store); })
       .Case([&](GatherOp gather) { return emitGather(gather); })
       .Case([&](ReduceOp reduce) { return emitReduce(reduce); })
+      .Case([&](ScanOp scan) { return emitScan(scan), success(); })
       .Case([&](DotOp dot) { return emitDot(dot); })
       .Case([&](ConvertOp convert) { return emitConvert(convert), success(); })
+      .Case([&](AllocOp alloc) { return emitAlloc(alloc), success(); })
+      .Case([&](AsyncLoadOp load) { return emitAsyncLoad(load); })
+      .Case([&](CommitOp) { return NVVM::CpAsyncCommitGroupOp::create(builder, loc), success(); })
+      .Case([&](WaitOp wait) { return emitWait(wait), success(); })
+      .Case([&](LocalLoadOp load) { return emitLocalLoad(load), success(); })
       .Case([&](scf::ForOp loop) { return emitFor(loop); })
       .Case([&](scf::IfOp branch) { return emitIf(branch); })
       .Default([&](Operation *op) {

@@ -20,6 +20,10 @@
 
 namespace nova::tile {
 
+/// Rings start at multiples of this many bytes: a row of banks, eight times, as
+/// wide as a swizzle repeats.
+inline constexpr int64_t kRingAlignment = 1024;
+
 /// What a thread holds of a tile: one scalar for each register of its layout.
 using Registers = llvm::SmallVector<mlir::Value>;
 
@@ -31,13 +35,22 @@ struct SharedTile {
   mlir::Value base; ///< i32, bytes from the start of shared memory; null: 0.
   std::vector<int64_t> core, outer;
   int64_t elementBytes = 4;
+  /// The swizzle: chunk ^= (row / perPhase) mod phases. Phases 1: none.
+  int64_t perPhase = 1, phases = 1;
 
   int64_t coreBytes() const;
   int64_t bytes() const;
   /// Byte offset of a core element.
   int64_t offset(int64_t coreElement) const;
 };
-SharedTile sharedTileFor(const LinearLayout &layout, int64_t elementBytes);
+/// A place for a tile of this shape, swizzled so that rows of banks hold chunks of
+/// different rows.
+SharedTile sharedTileFor(llvm::ArrayRef<int64_t> core, llvm::ArrayRef<int64_t> outer,
+                         int64_t elementBytes);
+/// The type of a ring of `slots` such tiles.
+BufferType bufferTypeFor(llvm::ArrayRef<int64_t> shape, mlir::Type element, int64_t slots);
+/// One slot of a ring.
+SharedTile slotOf(BufferType type);
 
 class ThreadEmitter {
 public:
@@ -74,17 +87,33 @@ private:
   int64_t sharedVector(const LinearLayout &layout, const SharedTile &tile);
   /// Address of a register's element.
   mlir::Value sharedAddress(const LinearLayout &layout, const SharedTile &tile, int64_t reg);
+  /// The thread's offset (linear in its number, by `images`) XOR `coreOffset`,
+  /// plus `repeatOffset`, within `tile`.
+  mlir::Value sharedPointer(const std::vector<int64_t> &images, const SharedTile &tile,
+                            int64_t coreOffset, int64_t repeatOffset);
   /// Writes to the scratch area may start: everybody has read what was there.
   void beginScratch(int64_t bytes);
   /// Everybody may read it.
   void scratchWritten();
   void barrier();
 
+  // --- AsyncCopies.cpp
+  void emitAlloc(AllocOp op);
+  mlir::LogicalResult emitAsyncLoad(AsyncLoadOp op);
+  void emitWait(WaitOp op);
+  void emitLocalLoad(LocalLoadOp op);
+  /// The slot that a local_load reads.
+  SharedTile slotAt(mlir::Value buffer, mlir::Value slot);
+
   // --- Reduction.cpp
   mlir::LogicalResult emitReduce(ReduceOp op);
 
-  // --- Product.cpp
+  // --- Scan.cpp
+  void emitScan(ScanOp op);
+
+  // --- Product.cpp, ProductOperand.cpp
   mlir::LogicalResult emitDot(DotOp op);
+  friend class ProductOperand;
 
   // --- helpers
   mlir::Type scalarType(mlir::Type element) { return element; }
@@ -131,6 +160,10 @@ private:
   mlir::IRMapping scalars;
   std::map<std::vector<int64_t>, mlir::Value> linear;
   int64_t scratchBytes = 0;
+  /// Rings lie behind the scratch area, whose size is known at the end: their
+  /// bases are constants that are set then.
+  int64_t ringBytes = 0;
+  llvm::SmallVector<std::pair<mlir::arith::ConstantOp, int64_t>> ringBases;
   /// Somebody may still read the scratch area.
   bool scratchBusy = false;
 };

@@ -28,6 +28,21 @@ def AssignTileLayouts : Pass<"nova-assign-tile-layouts", "mlir::func::FuncOp"> {
   let dependentDialects = ["::nova::tile::TileDialect"];
 }
 
+def PipelineTiles : Pass<"nova-pipeline-tiles", "mlir::func::FuncOp"> {
+  let summary = "copies what products need into rings of shared memory, ahead of their loop";
+  let description = [{
+    In every loop, loads that one product alone reads become asynchronous copies into
+    a ring of `tile.stages` slots, which run that many less one iterations ahead. An
+    iteration waits for its slot, starts the copy into the slot that the iteration
+    before has read, and computes. A load stays as it is where its neighbours in
+    memory are fewer than 4 bytes, where it does not fill with zeros, or where the
+    loop stores.
+
+    Does nothing without `tile.stages`, or below two.
+  }];
+  let dependentDialects = ["::nova::tile::TileDialect"];
+}
+
 def LowerTilesToThreads : Pass<"nova-lower-tiles-to-threads", "mlir::ModuleOp"> {
   let summary = "turns tile programs into code of one thread";
   let description = [{
