@@ -104,7 +104,9 @@ private:
   KeyBuilder makeKey() const;
   /// Finds the assembler, once.
   Status needAssembler();
-  Status runStage(Stage stage, mlir::ModuleOp module);
+  /// `device` is null for the stages that all devices share.
+  Status runStage(Stage stage, mlir::ModuleOp module,
+                  const target::Device *device);
   /// DIR of --dump-stages; with several targets that of `device`, if not null.
   std::string dumpFolder(const target::Device *device) const;
   Status dump(Stage stage, mlir::ModuleOp module, const target::Device *device);

@@ -58,10 +58,10 @@ struct TemporaryFolder : Folder {
 const char kVersion[] =
     "echo 'Cuda compilation tools, release 11.8, V11.8.89'\n";
 
-GpuKernelCode compile(const char *text, const char *device,
-                      uint32_t threads = 128, uint64_t shared = 0) {
+GpuKernelCode compile(const char *text, const char *device) {
   Context context;
-  GpuKernelModule kernel = context.parse(text, threads, shared);
+  uint32_t threads = text == kVectorAdd ? 256 : text == kMma ? 32 : 128;
+  GpuKernelModule kernel = context.parse(text, threads);
   std::string name = text == kVectorAdd ? "vector_add"
                      : text == kShared  ? "shared"
                      : text == kMma     ? "mma"
@@ -194,6 +194,16 @@ TEST(CompileGpuKernel, WhatABlockCannotHaveIsNamedWithTheLimit) {
   ASSERT_FALSE(code);
   EXPECT_EQ(code.error().message, "kernel 'shared': threads of a block: 1056, "
                                   "rtx3060 has at most 1024");
+}
+
+TEST(CompileGpuKernel, ABlockIsOfTheSizeThatTheCodeIsFor) {
+  Context context;
+  GpuKernelModule kernel = context.parse(kShared, 64);
+  Expected<GpuKernelCode> code =
+      compileGpuKernel(kernel, "shared", *target::findTarget("h200"), nullptr);
+  ASSERT_FALSE(code);
+  EXPECT_EQ(code.error().message,
+            "kernel 'shared': a block of 64 threads, its code is for 128");
 }
 
 TEST(CompileGpuKernel, PtxNeedsNoAssembler) {

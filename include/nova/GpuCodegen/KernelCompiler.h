@@ -100,7 +100,7 @@ struct GpuKernelCode {
 /// Makes PTX of a lowered kernel and, given an assembler, machine code. Errors
 /// name the kernel: those of emitPtx() and Assembler::assemble(); Internal for
 /// a block that the device cannot hold (threads, shared memory), with the
-/// limit.
+/// limit, or that is not of the size that the code is for.
 Expected<GpuKernelCode> compileGpuKernel(const GpuKernelModule &lowered,
                                          llvm::StringRef kernel,
                                          const target::Device &device,
