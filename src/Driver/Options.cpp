@@ -179,7 +179,8 @@ static constexpr Flag kFlags[] = {
     // --- what is written, and where
     {"output", 'o', "OUT",
      "where to write: a bundle (default NAME.nova, of the graph's name), or "
-     "the file of --emit mlir, --emit ptx and --stop-after (default -, standard "
+     "the file of --emit mlir, --emit ptx and --stop-after (default -, "
+     "standard "
      "output)",
      Category::Output, VerbSet(Verb::Compile), Effect::Neutral,
      text<&Options::output>},

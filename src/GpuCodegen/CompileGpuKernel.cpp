@@ -44,8 +44,8 @@ GpuKernelModule emptyGpuKernel(func::FuncOp kernel) {
   builder.setInsertionPointToEnd(result.module->getBody());
   SmallVector<Type> params(kernel.getNumArguments() + kernel.getNumResults(),
                            LLVM::LLVMPointerType::get(context, kGlobalSpace));
-  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context),
-                                          params);
+  auto type =
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), params);
   auto entry =
       LLVM::LLVMFuncOp::create(builder, loc, kernel.getSymName(), type);
   entry->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
@@ -64,6 +64,18 @@ static Error beyond(StringRef kernel, const target::Device &device,
               std::to_string(value) + ", " + std::string(device.name) +
               " has at most " + std::to_string(limit),
           {}};
+}
+
+/// Threads that the code is for, as its attribute of that name says; 0 without.
+static uint64_t threadsIn(ModuleOp module, StringRef attribute) {
+  for (auto function : module.getOps<LLVM::LLVMFuncOp>())
+    if (auto sizes = function->getAttrOfType<DenseI32ArrayAttr>(attribute)) {
+      uint64_t threads = 1;
+      for (int32_t size : sizes.asArrayRef())
+        threads *= size;
+      return threads;
+    }
+  return 0;
 }
 
 static std::array<uint32_t, 3> clusterOf(ModuleOp module) {
@@ -87,6 +99,18 @@ Expected<GpuKernelCode> compileGpuKernel(const GpuKernelModule &lowered,
   if (code.threads < 1 || code.threads > kMaxThreads)
     return beyond(kernel, device, "threads of a block:", code.threads,
                   kMaxThreads);
+  // A launch of any other block would fail, on the GPU.
+  uint64_t exact =
+      threadsIn(*lowered.module, NVVM::NVVMDialect::getReqntidAttrName());
+  uint64_t most =
+      threadsIn(*lowered.module, NVVM::NVVMDialect::getMaxntidAttrName());
+  if ((exact && code.threads != exact) || (most && code.threads > most))
+    return Error{ErrorCode::Internal,
+                 "kernel '" + kernel.str() + "': a block of " +
+                     std::to_string(code.threads) +
+                     " threads, its code is for " +
+                     std::to_string(exact ? exact : most),
+                 {}};
   Expected<std::string> ptx = emitPtx(*lowered.module, device.arch);
   if (!ptx)
     return ptx.error();

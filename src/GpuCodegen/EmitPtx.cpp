@@ -53,17 +53,18 @@ makeTargetMachine(const PtxTarget &ptx) {
   const llvm::Target *target =
       llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target)
-    return Error{ErrorCode::Missing,
-                 ("no code generator for " + Twine(kTriple) +
-                  " in this LLVM: " + error)
-                     .str(),
-                 "build LLVM with the target NVPTX"};
+    return Error{
+        ErrorCode::Missing,
+        ("no code generator for " + Twine(kTriple) + " in this LLVM: " + error)
+            .str(),
+        "build LLVM with the target NVPTX"};
   llvm::TargetOptions options;
   // A product and a sum become one instruction where that saves a rounding.
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
   std::string features = ("+ptx" + Twine(ptx.ptxVersion)).str();
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, ptx.arch, features, options, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+      triple, ptx.arch, features, options, llvm::Reloc::PIC_, std::nullopt,
+      llvm::CodeGenOptLevel::Aggressive));
 }
 
 /// PTX names are letters, digits, _ and $.
@@ -82,8 +83,8 @@ static void prefixSymbols(llvm::Module &module, llvm::Function &kernel) {
     auto *function = dyn_cast<llvm::Function>(&value);
     if (&value == &kernel || (function && function->isDeclaration()))
       continue;
-    std::string name = value.hasName() ? ptxName(value.getName())
-                                       : std::to_string(unnamed++);
+    std::string name =
+        value.hasName() ? ptxName(value.getName()) : std::to_string(unnamed++);
     value.setName(kernel.getName() + "$" + name);
   }
 }

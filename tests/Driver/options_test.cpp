@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "nova/Driver/Options.h"
+#include "nova/GpuCodegen/KernelCompiler.h"
 
 #include <gtest/gtest.h>
 
@@ -186,6 +187,66 @@ TEST(Options, NativeSaysWhatItStandsFor) {
   ASSERT_TRUE(resolve(*options, {{"Tesla T4", "sm_75"}}, note));
   EXPECT_EQ(note, "target native: this build has no code generator for Tesla "
                   "T4 (sm_75), compiling for host");
+}
+
+TEST(Options, SeveralTargetsAndWhatTheyMultiplyIn) {
+  Options o =
+      parsed("compile g.json --target sm_90a,host --target rtx4090,h200");
+  std::string names;
+  for (const target::Device *device : o.devices)
+    names += std::string(device->name) + " ";
+  EXPECT_EQ(names, "h200 x86-64-v3 rtx4090 "); // h200 is what sm_90a stands for
+  EXPECT_EQ(o.matmul, "tf32");
+  EXPECT_TRUE(o.forGpu());
+  EXPECT_EQ(parsed("compile g.json --target a100 --precision f32").matmul,
+            "f32");
+  EXPECT_FALSE(parsed("compile g.json --target host").forGpu());
+  EXPECT_NE(keyOf("compile g.json --target h200"),
+            keyOf("compile g.json --target h100"));
+  EXPECT_NE(keyOf("compile g.json --target h200"),
+            keyOf("compile g.json --target h200 --precision f32"));
+}
+
+TEST(Options, StagesOfAGpu) {
+  Options o = parsed("compile g.json --target h100 --emit ptx");
+  EXPECT_EQ(o.emitted, Emit::Stage);
+  EXPECT_EQ(o.lastStage, Stage::Ptx);
+  EXPECT_EQ(parsed("compile g.json --target h100 --emit mlir --stop-after nvvm")
+                .lastStage,
+            Stage::Nvvm);
+  // What all targets share may be looked at for several.
+  EXPECT_EQ(
+      parsed("compile g.json --target h100,host --stop-after fused").lastStage,
+      Stage::Fused);
+}
+
+TEST(Options, NativeIsAskedForOnlyWhereItIsMeant) {
+  auto asks = [](const char *line) {
+    Expected<Options> options = parseOptions(split(line));
+    EXPECT_TRUE(options) << line;
+    return options && asksForNative(*options);
+  };
+  EXPECT_TRUE(asks("compile g.json"));
+  EXPECT_TRUE(asks("compile g.json --target host,native"));
+  EXPECT_TRUE(asks("verify g.json --target native --seed 1"));
+  EXPECT_FALSE(asks("compile g.json --target host"));
+  EXPECT_FALSE(asks("verify g.json --seed 1"));
+}
+
+TEST(Options, NativeIsEveryGpuOfThisMachineOnce) {
+  Expected<Options> options = parseOptions({"compile", "g.json"});
+  ASSERT_TRUE(options);
+  std::string note;
+  ASSERT_TRUE(resolve(*options,
+                      {{"NVIDIA H200", "sm_90a"},
+                       {"NVIDIA H200", "sm_90a"},
+                       {"NVIDIA L40S", "sm_89"}},
+                      note));
+  EXPECT_EQ(note, kHasGpuLowering
+                      ? "target native: h200, rtx6000-ada"
+                      : "target native: this build has no code generator for "
+                        "NVIDIA H200 (sm_90a), compiling for host");
+  EXPECT_EQ(options->devices.size(), kHasGpuLowering ? 2u : 1u);
 }
 
 TEST(Options, WordsAndValuesOfFlagsAreRefused) {

@@ -174,11 +174,6 @@ struct LocalGpu {
 /// know the GPUs of this machine.
 bool asksForNative(const Options &options);
 
-/// The row of the device table that a GPU is: of its architecture, the one whose
-/// name is in the product's, else the canonical one. Null: no row is of its
-/// architecture.
-const target::Device *deviceOf(const LocalGpu &gpu);
-
 /// Gives the names in the options their meaning: targets, stages, precision.
 /// `gpus` are the GPUs of this machine, for the target `native`; `note`
 /// receives a line that people should see, or stays empty.

@@ -43,8 +43,8 @@ const PtxTarget *findPtxTarget(std::string_view arch);
 /// no architecture here uses.
 unsigned cudaOfPtx(unsigned ptxVersion);
 
-/// Translates a module in the LLVM and NVVM dialects, left unchanged, to PTX for
-/// `arch`: LLVM at O3, products and sums fused where that saves a rounding
+/// Translates a module in the LLVM and NVVM dialects, left unchanged, to PTX
+/// for `arch`: LLVM at O3, products and sums fused where that saves a rounding
 /// (and nothing else of fast-math), no library of device functions.
 ///
 /// The module holds one kernel (an llvm.func with `nvvm.kernel`). Other symbols

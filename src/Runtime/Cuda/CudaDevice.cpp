@@ -31,20 +31,6 @@ std::string capability(int major, int minor) {
   return std::to_string(major) + "." + std::to_string(minor);
 }
 
-/// Runs of letters and digits, in lower case.
-std::vector<std::string> wordsOf(const std::string &text) {
-  std::vector<std::string> words(1);
-  for (unsigned char c : text) {
-    if (std::isalnum(c))
-      words.back() += static_cast<char>(std::tolower(c));
-    else if (!words.back().empty())
-      words.emplace_back();
-  }
-  if (words.back().empty())
-    words.pop_back();
-  return words;
-}
-
 std::string extents(const std::array<uint64_t, 3> &v) {
   return std::to_string(v[0]) + "x" + std::to_string(v[1]) + "x" +
          std::to_string(v[2]);
@@ -191,36 +177,6 @@ Fit nova::rt::cuda::fitOf(const Target &target, const DeviceFacts &device,
   return allowJit && below && ptx ? Fit::Jit : Fit::No;
 }
 
-bool nova::rt::cuda::isDeviceRow(const std::string &row,
-                                 const std::string &product) {
-  std::string wanted;
-  for (const std::string &word : wordsOf(row))
-    wanted += word;
-  if (wanted.empty())
-    return false;
-  std::vector<std::string> words = wordsOf(product);
-  for (size_t first = 0; first < words.size(); ++first) {
-    std::string joined;
-    for (size_t last = first; last < words.size(); ++last) {
-      joined += words[last];
-      if (joined.size() < wanted.size())
-        continue;
-      if (joined != wanted)
-        break;
-      // A cut-down or raised product of the same number.
-      constexpr std::string_view others[] = {"ti", "super", "laptop", "mobile",
-                                             "max"};
-      return std::none_of(words.begin() + static_cast<ptrdiff_t>(last) + 1,
-                          words.end(), [&](const std::string &word) {
-                            return std::find(std::begin(others),
-                                             std::end(others),
-                                             word) != std::end(others);
-                          });
-    }
-  }
-  return false;
-}
-
 Status nova::rt::cuda::checkTarget(const Target &target,
                                    const DeviceFacts &device, bool allowJit) {
   std::optional<Architecture> arch = architectureOf(target.name);
@@ -289,7 +245,7 @@ nova::rt::cuda::chooseTarget(const bundle::Manifest &manifest,
     }
     const target::Device *canonical = target::findTarget(target.name);
     Rank rank{fitOf(target, device, allowJit) == Fit::Cubin,
-              isDeviceRow(target.device, device.name),
+              target::isProduct(target.device, device.name),
               arch->major,
               arch->minor,
               arch->exact,
