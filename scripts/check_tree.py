@@ -39,12 +39,14 @@ ARROWS = {
     "Math": [],
     "Import": ["IR", "Graph"],
     "Transforms": ["IR"],
+    "Tiling": ["Transforms", "Tile"],
     "HostCodegen": ["IR", "Math"],
     "Pipelines": ["Import", "Transforms", "HostCodegen", "Bundle"],
     "Driver": ["Pipelines", "Runtime"],
     "Tools": ["Driver", "Runtime"],
 }
-MLIR_FOLDERS = {"IR", "Tile", "Math", "Import", "Transforms", "HostCodegen", "Pipelines", "Driver", "Tools"}
+MLIR_FOLDERS = {"IR", "Tile", "Math", "Import", "Transforms", "Tiling", "HostCodegen", "Pipelines",
+                "Driver", "Tools"}
 # Prefix of an include -> the folders that may have it.
 THIRD_PARTY = {
     "nlohmann/": {"Graph", "Bundle", "Runtime"},

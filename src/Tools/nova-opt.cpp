@@ -7,6 +7,8 @@
 #include "nova/HostCodegen/Passes.h"
 #include "nova/IR/Nova.h"
 #include "nova/Math/ExpandMath.h"
+#include "nova/Tile/Tile.h"
+#include "nova/Tiling/Passes.h"
 #include "nova/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -23,12 +25,13 @@
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
-  registry.insert<nova::NovaDialect, mlir::arith::ArithDialect,
+  registry.insert<nova::NovaDialect, nova::tile::TileDialect, mlir::arith::ArithDialect,
                   mlir::func::FuncDialect, mlir::linalg::LinalgDialect,
                   mlir::math::MathDialect, mlir::memref::MemRefDialect,
                   mlir::scf::SCFDialect, mlir::tensor::TensorDialect,
                   mlir::vector::VectorDialect>();
   nova::registerNovaTransformsPasses();
+  nova::registerNovaTilingPasses();
   nova::registerNovaMathPasses();
   nova::registerNovaHostCodegenPasses();
   mlir::registerCanonicalizerPass();
