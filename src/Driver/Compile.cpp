@@ -117,25 +117,20 @@ static std::string summary(const Compiler &compiler,
 // Compile
 //===----------------------------------------------------------------------===//
 
-/// --emit mlir, --stop-after: the module as text.
-static Status emitMlir(const Options &options, Compiler &compiler) {
-  Expected<ModuleOp> module = compiler.runStages(*options.lastStage);
-  if (!module)
-    return module.error();
+/// --emit mlir, --emit ptx, --stop-after: what one stage holds.
+static Status emitStage(const Options &options, Compiler &compiler) {
+  Expected<std::string> content = compiler.stageContent(*options.lastStage);
+  if (!content)
+    return content.error();
+  bool print = options.output.empty() || options.output == "-";
   if (options.explain)
-    printExplanation(compiler, options.output.empty() ? "// " : "");
-  if (options.output.empty()) {
-    module->print(llvm::outs());
-    llvm::outs() << "\n";
+    printExplanation(compiler, print ? "// " : "");
+  if (print) {
+    llvm::outs() << *content;
     return Status::ok();
   }
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  module->print(os);
-  os << "\n";
-  if (Expected<bool> written = writeIfChanged(options.output, text); !written)
-    return written.error();
-  return Status::ok();
+  Expected<bool> written = writeIfChanged(options.output, *content);
+  return written ? Status::ok() : Status(written.error());
 }
 
 static Status emitBundle(const Options &options, Compiler &compiler,
@@ -171,10 +166,10 @@ static Status emitBundle(const Options &options, Compiler &compiler,
 
 Status driver::compileVerb(const Options &options) {
   Compiler compiler(options);
-  if (options.emitted == Emit::Mlir) {
+  if (options.emitted == Emit::Stage) {
     if (Status status = compiler.read(options.operands[0]); !status)
       return status;
-    if (Status status = emitMlir(options, compiler); !status)
+    if (Status status = emitStage(options, compiler); !status)
       return status;
   } else {
     // Before anything else can fail: a failed compile leaves no bundle that

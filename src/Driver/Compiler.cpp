@@ -11,9 +11,6 @@
 #include "Log.h"
 #include "Reproducer.h"
 #include "nova/IR/Nova.h"
-#include "nova/Pipelines/HostBackend.h"
-#include "nova/Pipelines/PlanToManifest.h"
-#include "nova/Support/File.h"
 #include "nova/Support/Version.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -28,13 +25,6 @@
 using namespace mlir;
 using namespace nova;
 using namespace nova::driver;
-
-static std::string printed(ModuleOp module) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  module.print(os);
-  return text + "\n";
-}
 
 Status Compiler::read(const std::string &path) {
   return timing.time("read", [&]() -> Status {
@@ -87,7 +77,7 @@ Error Compiler::internalError(const std::string &message,
 Status Compiler::importGraph() {
   if (module)
     return Status::ok();
-  return timing.time("import", [&]() -> Status {
+  Status imported = timing.time("import", [&]() -> Status {
     MLIRContext &mlir = context();
     module = graph->import(mlir);
     if (!module)
@@ -98,43 +88,61 @@ Status Compiler::importGraph() {
     }
     return Status::ok();
   });
+  return imported ? dump(Stage::Graph, *module, nullptr) : imported;
 }
 
-Expected<ModuleOp> Compiler::runStages(Stage last) {
-  if (Status status = importGraph(); !status)
-    return status.error();
+Status Compiler::runStage(Stage stage, ModuleOp module) {
   PipelineOptions pipeline;
   pipeline.noFusion = options.noFusion;
-  pipeline.device = options.devices.front()->name;
-  for (const StageInfo &info : stages()) {
-    if (info.stage > last)
-      break;
-    std::string stage(info.name);
-    if (info.stage != Stage::Graph) {
-      PassManager manager(&context(), ModuleOp::getOperationName());
-      buildStage(manager, pipeline, info.stage);
-      std::string reproducer;
-      reproduceFailuresOf(manager, reproducer);
-      if (failed(timing.time(stage, [&] { return manager.run(*module); }))) {
-        collected->printErrors();
-        errorLine("error: internal: the passes that make the stage '" + stage +
-                  "' failed");
-        errorLine("  this is a defect of novac; run nova-opt --run-reproducer "
-                  "on the file named below");
-        errorLine(reproducer);
-        return Error{ErrorCode::Internal, {}, {}};
-      }
+  for (const auto &[device, owned] : planned)
+    if (owned.get() == module)
+      pipeline.device = device->name;
+  PassManager manager(&context(), ModuleOp::getOperationName());
+  buildStage(manager, pipeline, stage);
+  std::string reproducer, name(stageName(stage));
+  reproduceFailuresOf(manager, reproducer);
+  if (succeeded(timing.time(name, [&] { return manager.run(module); })))
+    return Status::ok();
+  collected->printErrors();
+  errorLine("error: internal: the passes that make the stage '" + name +
+            "' failed");
+  errorLine("  this is a defect of novac; run nova-opt --run-reproducer "
+            "on the file named below");
+  errorLine(reproducer);
+  return Error{ErrorCode::Internal, {}, {}};
+}
+
+Expected<ModuleOp> Compiler::runStages(Stage last,
+                                       const target::Device *device) {
+  if (Status status = importGraph(); !status)
+    return status.error();
+  auto advance = [&](ModuleOp step, Stage from, Stage to,
+                     const target::Device *whose) -> Status {
+    for (const StageInfo &info : stages()) {
+      if (info.stage <= from || info.stage > to)
+        continue;
+      if (Status status = runStage(info.stage, step); !status)
+        return status;
+      if (Status status = dump(info.stage, step, whose); !status)
+        return status;
     }
-    if (options.dumpStages.empty())
-      continue;
-    if (Status status = makeDirectories(options.dumpStages); !status)
-      return status.error();
-    if (Expected<bool> written = writeIfChanged(
-            options.dumpStages + "/" + stage + ".mlir", printed(*module));
-        !written)
-      return written.error();
-  }
-  return *module;
+    return Status::ok();
+  };
+  Stage shared = std::min(last, kLastSharedStage);
+  if (Status status = advance(*module, reached, shared, nullptr); !status)
+    return status.error();
+  reached = std::max(reached, shared);
+  if (last <= kLastSharedStage)
+    return *module;
+  if (!device)
+    device = options.devices.front();
+  planned.emplace_back(device, module->clone());
+  ModuleOp step = *planned.back().second;
+  if (Status status =
+          advance(step, kLastSharedStage, std::min(last, kLastStage), device);
+      !status)
+    return status.error();
+  return step;
 }
 
 KeyBuilder Compiler::makeKey() const {
@@ -145,6 +153,8 @@ KeyBuilder Compiler::makeKey() const {
   key.section("novac", versionString());
   key.section("llvm", llvmVersionString());
   key.section("toolchain", toolchainId());
+  if (assembler)
+    key.section("ptxas", assembler->version() + " " + assembler->digest());
   return key;
 }
 
@@ -179,64 +189,64 @@ std::vector<std::string> Compiler::explanation() const {
   if (!collected)
     return lines;
   lines = collected->remarks();
-  if (!module)
-    return lines;
-  ModuleOp planned = module.get();
-  for (func::FuncOp kernel : planned.getOps<func::FuncOp>()) {
-    auto reason = kernel->getAttrOfType<StringAttr>("nova.reason");
-    auto tile = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::tile);
-    auto space = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::space);
-    if (!reason || !tile || !space)
-      continue;
-    std::string line;
-    llvm::raw_string_ostream os(line);
-    os << "kernel " << kernel.getSymName() << ": space [";
-    llvm::interleaveComma(space.asArrayRef(), os);
-    os << "], tile [";
-    llvm::interleaveComma(tile.asArrayRef(), os);
-    os << "]: " << reason.getValue();
-    lines.push_back(line);
+  for (const auto &[device, step] : planned) {
+    // One target needs no name.
+    std::string prefix =
+        planned.size() > 1 ? std::string(device->name) + ": " : "";
+    ModuleOp module = *step;
+    for (func::FuncOp kernel : module.getOps<func::FuncOp>()) {
+      auto reason = kernel->getAttrOfType<StringAttr>(attr::reason);
+      auto tile = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::tile);
+      auto space = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::space);
+      if (!reason || !tile || !space)
+        continue;
+      std::string line;
+      llvm::raw_string_ostream os(line);
+      os << prefix << "kernel " << kernel.getSymName() << ": space [";
+      llvm::interleaveComma(space.asArrayRef(), os);
+      os << "], tile [";
+      llvm::interleaveComma(tile.asArrayRef(), os);
+      os << "]: " << reason.getValue();
+      lines.push_back(line);
+    }
   }
   return lines;
 }
 
 Expected<bundle::Bundle> Compiler::build() {
-  Expected<ModuleOp> planned = runStages(Stage::Plan);
-  if (!planned)
-    return planned.error();
-  ProgressLine progress;
-  Expected<std::string> object = timing.time("host code", [&] {
-    return compileForHost(*planned, *pool, [&](const KernelDone &kernel) {
-      progress.update("kernel " + std::to_string(kernel.done) + " of " +
-                      std::to_string(kernel.total));
-      info("compiled " + kernel.kernel + " in " +
-           std::to_string(static_cast<int>(kernel.seconds * 1000)) + " ms");
-    });
-  });
-  if (!object) {
-    // A plan that its own back end refuses is no fault of the graph.
-    if (object.error().code == ErrorCode::Missing)
-      return object.error();
-    return internalError(object.error().message, *planned);
-  }
   ManifestFacts facts;
-  facts.name = name();
-  facts.graphDigest = digest();
   facts.producer.novac = versionString();
   facts.producer.llvm = llvmVersionString();
+  if (assembler)
+    facts.producer.ptxas = assembler->version();
   facts.producer.options["precision"] = options.matmul;
   facts.producer.options["no_fusion"] = options.noFusion;
   facts.numerics.matmul = options.matmul;
-  TargetCode code;
-  code.name = options.devices.front()->arch;
-  code.device = options.devices.front()->name;
-  code.object = std::move(*object);
-  return timing.time("manifest", [&] {
-    return buildBundle(*planned, facts, std::move(code));
-  });
+  std::optional<bundle::Bundle> result;
+  for (const target::Device *device : options.devices) {
+    Expected<ModuleOp> step = runStages(kLastStage, device);
+    if (!step)
+      return step.error();
+    Expected<TargetCode> code = compileTarget(*step, *device);
+    if (!code)
+      return code.error();
+    timing.time("manifest", [&] {
+      facts.name = name();
+      facts.graphDigest = digest();
+      if (!result)
+        result = startBundle(*step, facts);
+      addTarget(*result, *step, std::move(*code));
+    });
+  }
+  return std::move(*result);
 }
 
 Expected<bundle::Bundle> Compiler::compile() {
+  // What makes the code is part of the key, and a machine that has none finds
+  // out before the work.
+  if (options.forGpu())
+    if (Status status = needAssembler(); !status)
+      return status.error();
   // A key needs the graph's canonical form, which MLIR has only as a module.
   if (!graph->digest())
     if (Status status = importGraph(); !status)

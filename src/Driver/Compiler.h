@@ -17,6 +17,8 @@
 #include "Frontend.h"
 #include "nova/Bundle/Bundle.h"
 #include "nova/Driver/Options.h"
+#include "nova/Pipelines/GpuBackend.h"
+#include "nova/Pipelines/PlanToManifest.h"
 #include "nova/Support/Hash.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -53,6 +55,9 @@ public:
   std::vector<Phase> list;
 };
 
+/// The module as text, with a newline at the end.
+std::string printed(mlir::ModuleOp module);
+
 enum class CacheUse : uint8_t { Off, Hit, Miss };
 
 class Compiler {
@@ -63,8 +68,15 @@ public:
   /// Reads the graph. Must be called first.
   Status read(const std::string &path);
 
-  /// Import and all passes to `last`, with dumps as the options say.
-  Expected<mlir::ModuleOp> runStages(Stage last);
+  /// Import and the passes to `last`, kLastStage at most, with dumps as the
+  /// options say. Stages after kLastSharedStage are made for `device` (null: the
+  /// first target), out of the module that all devices share.
+  Expected<mlir::ModuleOp> runStages(Stage last,
+                                     const target::Device *device = nullptr);
+
+  /// What a stage holds for the first target: MLIR or PTX as text, or machine
+  /// code; the last two of all kernels together.
+  Expected<std::string> stageContent(Stage stage);
 
   /// The bundle, out of the cache or compiled (and then put there).
   Expected<bundle::Bundle> compile();
@@ -87,7 +99,27 @@ private:
   std::string digest() const;
   Status importGraph();
   KeyBuilder makeKey() const;
+  /// Finds the assembler, once.
+  Status needAssembler();
+  Status runStage(Stage stage, mlir::ModuleOp module);
+  /// DIR of --dump-stages; with several targets that of `device`, if not null.
+  std::string dumpFolder(const target::Device *device) const;
+  Status dump(Stage stage, mlir::ModuleOp module, const target::Device *device);
+  GpuBackendOptions gpuOptions(const target::Device &device) const;
+  /// The kernels of a GPU at a stage of the lowering, with diagnostics said.
+  Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+  lowerKernels(mlir::ModuleOp planned, const target::Device &device,
+               KernelStage last);
+  Expected<std::vector<GpuKernelCode>>
+  compileKernels(mlir::ModuleOp planned, const target::Device &device);
+  Status dumpKernels(mlir::ModuleOp planned, const target::Device &device,
+                     Stage last, const std::vector<GpuKernelCode> &codes);
+  Expected<TargetCode> compileTarget(mlir::ModuleOp planned,
+                                     const target::Device &device);
   Expected<bundle::Bundle> build();
+  /// What a back end's error means here: one of this machine's stays; any other
+  /// is a defect of novac, for the graph was accepted.
+  Error backEndError(const Error &error, mlir::ModuleOp planned) const;
   /// Ends a run whose module could not be made.
   Error rejected() const;
   Error internalError(const std::string &message, mlir::ModuleOp module) const;
@@ -97,7 +129,14 @@ private:
   std::unique_ptr<llvm::DefaultThreadPool> pool;
   std::unique_ptr<mlir::MLIRContext> mlirContext;
   std::unique_ptr<Diagnostics> collected;
+  std::optional<Assembler> assembler;
+  /// The step up to kLastSharedStage, and the stage it is at.
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  Stage reached = Stage::Graph;
+  /// The step after kLastSharedStage, per device.
+  std::vector<
+      std::pair<const target::Device *, mlir::OwningOpRef<mlir::ModuleOp>>>
+      planned;
   std::string mlirName, mlirDigest;
   std::string keyText;
   CacheUse use = CacheUse::Off;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "nova/Driver/Driver.h"
 
+#include "LocalGpus.h"
 #include "Log.h"
 #include "Reproducer.h"
 #include "Verbs.h"
@@ -15,29 +16,20 @@
 
 #include <cstdio>
 #include <exception>
-#include <filesystem>
 #include <iostream>
 
 using namespace nova;
 using namespace nova::driver;
-
-/// The GPUs of this machine, as the driver lists them; nothing is loaded.
-static std::vector<std::string> gpusHere() {
-  std::vector<std::string> names;
-  std::error_code error;
-  std::filesystem::directory_iterator it("/proc/driver/nvidia/gpus", error);
-  for (size_t i = 0; !error && it != std::filesystem::directory_iterator();
-       it.increment(error))
-    names.push_back("GPU " + std::to_string(i++));
-  return names;
-}
 
 static Status dispatch(Options &options) {
   switch (options.verb) {
   case Verb::Compile:
   case Verb::Verify: {
     std::string said;
-    if (Status status = resolve(options, gpusHere(), said); !status)
+    std::vector<LocalGpu> gpus;
+    if (asksForNative(options))
+      gpus = localGpus();
+    if (Status status = resolve(options, gpus, said); !status)
       return status;
     if (!said.empty())
       note(said);

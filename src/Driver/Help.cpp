@@ -104,9 +104,7 @@ std::string driver::verbHelp(Verb verb) {
       std::string help(flag.help);
       if (flag.effect == Effect::OutputChanging)
         help += " [changes the output]";
-      if (flag.missingCode == ErrorCode::Missing)
-        help += " (needs a code generator for GPUs)";
-      else if (!flag.missing.empty())
+      if (!flag.missing.empty())
         help += " (not in this version)";
       appendRow(out, left, 30, help);
     }

@@ -165,8 +165,8 @@ std::string targetKey(const Options &options) {
   return names;
 }
 
-constexpr std::string_view kNoGpuGenerator =
-    ": this build has no code generator for GPUs";
+constexpr std::string_view kNoSimulator =
+    ": this build has no simulator of GPU targets";
 constexpr std::string_view kNotInThisVersion = " is not in this version";
 
 } // namespace
@@ -179,19 +179,22 @@ static constexpr Flag kFlags[] = {
     // --- what is written, and where
     {"output", 'o', "OUT",
      "where to write: a bundle (default NAME.nova, of the graph's name), or "
-     "the "
-     "file of --emit mlir (default standard output)",
+     "the file of --emit mlir, --emit ptx and --stop-after (default -, standard "
+     "output)",
      Category::Output, VerbSet(Verb::Compile), Effect::Neutral,
      text<&Options::output>},
     {"emit", 0, "bundle|ptx|mlir", "what to write (default bundle)",
      Category::Output, VerbSet(Verb::Compile), Effect::OutputChanging, setEmit,
      [](const Options &o) { return o.emit; }},
     {"stop-after", 0, "STAGE",
-     "stop after this stage and write its MLIR: graph, simplified, fused, "
-     "configured or plan",
+     "stop after this stage and write what it holds: graph, simplified, fused, "
+     "configured, plan, and for a GPU tiled, pipelined, nvvm, ptx, cubin",
      Category::Output, VerbSet(Verb::Compile), Effect::OutputChanging,
      text<&Options::stopAfter>, [](const Options &o) { return o.stopAfter; }},
-    {"dump-stages", 0, "DIR", "write the MLIR of every stage to DIR/STAGE.mlir",
+    {"dump-stages", 0, "DIR",
+     "write every stage to DIR/STAGE.mlir, DIR/ptx/KERNEL.ptx and "
+     "DIR/cubin/KERNEL.cubin; with several targets what is one target's to "
+     "DIR/DEVICE/...",
      Category::Output, VerbSet(Verb::Compile), Effect::Neutral,
      text<&Options::dumpStages>},
     {"depfile", 0, "FILE",
@@ -222,10 +225,12 @@ static constexpr Flag kFlags[] = {
      Category::Codegen, VerbSet(Verb::Compile), Effect::OutputChanging,
      text<&Options::schedules>, [](const Options &o) { return o.schedules; },
      false, kNotInThisVersion},
-    {"ptxas", 0, "PATH", "the assembler for GPU targets", Category::Codegen,
-     VerbSet(Verb::Compile), Effect::OutputChanging, text<&Options::ptxas>,
-     [](const Options &o) { return o.ptxas; }, false, kNoGpuGenerator,
-     ErrorCode::Missing},
+    // Its path changes nothing; its content is a section of the key.
+    {"ptxas", 0, "PATH",
+     "the assembler for GPU targets (default: ptxas in $CUDA_HOME/bin, "
+     "$CUDA_PATH/bin, $PATH, /usr/local/cuda/bin)",
+     Category::Codegen, VerbSet(Verb::Compile, Verb::Verify), Effect::Neutral,
+     text<&Options::ptxas>},
 
     // --- the cache
     {"cache-dir", 0, "DIR",
@@ -284,7 +289,7 @@ static constexpr Flag kFlags[] = {
      VerbSet(Verb::Verify), Effect::Neutral, setTolerance},
     {"simulate", 0, "", "simulate a GPU target on the CPU", Category::Data,
      VerbSet(Verb::Verify), Effect::Neutral, flag<&Options::simulate>, nullptr,
-     false, kNoGpuGenerator, ErrorCode::Missing},
+     false, kNoSimulator, ErrorCode::Missing},
 
     // --- everywhere
     {"jobs", 'j', "N",

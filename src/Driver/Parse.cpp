@@ -5,12 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 #include "nova/Driver/Options.h"
+#include "nova/GpuCodegen/KernelCompiler.h"
 #include "nova/Graph/NearestNames.h"
 #include "nova/Support/Version.h"
 
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cctype>
 #include <deque>
 
 using namespace nova;
@@ -203,74 +205,144 @@ static Status resolveStage(Options &options) {
                      didYouMean(options.stopAfter, known),
                  "stages: " + list);
   }
-  if (*stage > kLastStage)
-    return Error{ErrorCode::Missing,
-                 "stage '" + options.stopAfter +
-                     "' is made by a code generator for GPUs, which this build "
-                     "has not; its last stage is '" +
-                     std::string(stageName(kLastStage)) + "'",
-                 {}};
   options.lastStage = stage;
   return Status::ok();
 }
 
+/// Letters and digits only, in lower case: "NVIDIA GeForce RTX 4090" holds
+/// "rtx4090".
+static std::string squeezed(std::string_view text) {
+  std::string result;
+  for (unsigned char c : text)
+    if (std::isalnum(c))
+      result += static_cast<char>(std::tolower(c));
+  return result;
+}
+
+const target::Device *driver::deviceOf(const LocalGpu &gpu) {
+  const target::Device *found = target::findTarget(gpu.arch);
+  for (const target::Device &row : target::devices())
+    if (found && row.arch == gpu.arch &&
+        squeezed(gpu.product).find(squeezed(row.name)) != std::string::npos)
+      found = &row;
+  return found;
+}
+
+bool driver::asksForNative(const Options &options) {
+  if (options.targets.empty())
+    return options.verb == Verb::Compile;
+  return std::find(options.targets.begin(), options.targets.end(), "native") !=
+         options.targets.end();
+}
+
+/// What `native` stands for here; never nothing.
+static std::vector<const target::Device *>
+nativeDevices(const std::vector<LocalGpu> &gpus, std::string &note) {
+  std::vector<const target::Device *> found;
+  std::string names;
+  for (const LocalGpu &gpu : gpus)
+    if (const target::Device *device = kHasGpuLowering ? deviceOf(gpu) : nullptr)
+      if (std::find(found.begin(), found.end(), device) == found.end()) {
+        found.push_back(device);
+        names += (names.empty() ? "" : ", ") + std::string(device->name);
+      }
+  if (!found.empty()) {
+    note = "target native: " + names;
+    return found;
+  }
+  note = gpus.empty()
+             ? "target native: no GPU here, compiling for host"
+             : "target native: this build has no code generator for " +
+                   gpus.front().product + " (" + gpus.front().arch +
+                   "), compiling for host";
+  return {target::findTarget("host")};
+}
+
 static Status resolveTargets(Options &options,
-                             const std::vector<std::string> &gpus,
+                             const std::vector<LocalGpu> &gpus,
                              std::string &note) {
   if (options.targets.empty())
     options.targets.push_back(options.verb == Verb::Compile ? "native"
                                                             : "host");
   std::vector<std::string_view> known = target::targetNames();
   for (const std::string &name : options.targets) {
-    std::string resolved = name;
-    if (name == "native") {
-      resolved = "host";
-      note = gpus.empty() ? "target native: no GPU here, compiling for host"
-                          : "target native: this build has no code generator "
-                            "for " +
-                                gpus.front() + ", compiling for host";
+    std::vector<const target::Device *> meant = {target::findTarget(name)};
+    if (name == "native")
+      meant = nativeDevices(gpus, note);
+    for (const target::Device *device : meant) {
+      if (!device)
+        return usage("unknown target '" + name + "'" + didYouMean(name, known),
+                     "targets: " + listTargets());
+      if (std::find(options.devices.begin(), options.devices.end(), device) ==
+          options.devices.end())
+        options.devices.push_back(device);
     }
-    const target::Device *device = target::findTarget(resolved);
-    if (!device)
-      return usage("unknown target '" + name + "'" + didYouMean(name, known),
-                   "targets: " + listTargets());
-    if (device->kind == target::DeviceKind::Gpu)
-      return Error{ErrorCode::Missing,
-                   "target '" + name +
-                       "': this build has no code generator for " +
-                       std::string(device->arch) + "; targets available: host",
-                   {}};
-    if (std::find(options.devices.begin(), options.devices.end(), device) ==
-        options.devices.end())
-      options.devices.push_back(device);
   }
   return Status::ok();
 }
 
-Status driver::resolve(Options &options, const std::vector<std::string> &gpus,
+/// What is written: a bundle, or what one stage holds.
+static Status resolveEmit(Options &options) {
+  if (options.emit == "bundle" && options.lastStage)
+    return usage("--stop-after '" + options.stopAfter +
+                     "' writes what that stage holds, --emit bundle asks for a "
+                     "bundle",
+                 "give one of them");
+  if (options.emit == "ptx") {
+    if (options.lastStage && options.lastStage != Stage::Ptx)
+      return usage("--emit ptx writes the stage 'ptx', --stop-after asks for '" +
+                       options.stopAfter + "'",
+                   "give one of them");
+    options.lastStage = Stage::Ptx;
+  }
+  if (options.emit == "mlir") {
+    if (!options.lastStage)
+      options.lastStage = kLastStage;
+    if (*options.lastStage > Stage::Nvvm)
+      return usage("--emit mlir: the stage '" + options.stopAfter +
+                       "' is no MLIR",
+                   "leave --emit out");
+  }
+  if (!options.lastStage)
+    return Status::ok();
+  options.emitted = Emit::Stage;
+  std::string stage(stageName(*options.lastStage));
+  if (*options.lastStage > kLastStage)
+    for (const target::Device *device : options.devices)
+      if (device->kind == target::DeviceKind::Cpu)
+        return usage("the target 'host' has no stage '" + stage +
+                         "', its last is '" +
+                         std::string(stageName(kLastStage)) + "'",
+                     "name a GPU with --target, see `novac targets`");
+  if (*options.lastStage > kLastSharedStage && options.devices.size() > 1)
+    return usage("the stage '" + stage + "' is one target's, there are " +
+                     std::to_string(options.devices.size()) + ": " +
+                     std::string(options.devices[0]->name) + ", " +
+                     std::string(options.devices[1]->name) +
+                     (options.devices.size() > 2 ? ", ..." : ""),
+                 "name one of them with --target");
+  if (options.lastStage == Stage::Cubin && options.output.empty())
+    return usage("the stage 'cubin' is no text to print",
+                 "name a file with -o, or standard output with -o -");
+  return Status::ok();
+}
+
+Status driver::resolve(Options &options, const std::vector<LocalGpu> &gpus,
                        std::string &note) {
   if (Status status = resolveStage(options); !status)
     return status;
   if (Status status = resolveTargets(options, gpus, note); !status)
     return status;
-  if (options.emit == "ptx")
-    return Error{ErrorCode::Missing,
-                 "--emit ptx: this build has no code generator for GPUs",
-                 {}};
-  if (options.emit == "bundle" && options.lastStage)
-    return usage("--stop-after '" + options.stopAfter +
-                     "' writes MLIR, --emit bundle asks for a bundle",
-                 "give one of them");
-  options.emitted =
-      options.emit == "mlir" || options.lastStage ? Emit::Mlir : Emit::Bundle;
-  if (options.emitted == Emit::Mlir && !options.lastStage)
-    options.lastStage = kLastStage;
+  if (Status status = resolveEmit(options); !status)
+    return status;
   if (options.precision == "bf16")
     return Error{ErrorCode::Missing,
                  "--precision bf16: this build has no code generator that "
                  "multiplies float32 in bfloat16; host multiplies in f32",
                  {}};
   // host multiplies in float32 whatever is asked for.
-  options.matmul = "f32";
+  options.matmul = !options.forGpu()          ? "f32"
+                   : options.precision.empty() ? "tf32"
+                                               : options.precision;
   return Status::ok();
 }

@@ -7,6 +7,7 @@
 #include "Internal.h"
 
 #include "nova/HostCodegen/Passes.h"
+#include "nova/IR/CollectDiagnostics.h"
 #include "nova/IR/Nova.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -25,8 +26,6 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
-
-#include <thread>
 
 using namespace mlir;
 
@@ -60,46 +59,10 @@ int64_t kernelGridPoints(func::FuncOp kernel) {
   return points;
 }
 
-namespace {
-/// Collects this thread's diagnostics; others pass on to their own handlers.
-class DiagnosticCollector {
-public:
-  explicit DiagnosticCollector(MLIRContext *context)
-      : handler(context, [this, self = std::this_thread::get_id()](
-                             Diagnostic &diagnostic) {
-          if (std::this_thread::get_id() != self)
-            return failure();
-          add(diagnostic);
-          return success();
-        }) {}
-
-  std::string take() { return std::move(text); }
-
-private:
-  void add(Diagnostic &diagnostic) {
-    llvm::raw_string_ostream os(text);
-    if (!text.empty())
-      os << "\n";
-    if (!isa<UnknownLoc>(diagnostic.getLocation()))
-      os << diagnostic.getLocation() << ": ";
-    os << diagnostic;
-    for (Diagnostic &note : diagnostic.getNotes()) {
-      std::string words = note.str();
-      if (!StringRef(words).starts_with(
-              "see current operation")) // The whole kernel.
-        os << "\n  note: " << note.getLocation() << ": " << words;
-    }
-  }
-
-  std::string text;
-  ScopedDiagnosticHandler handler;
-};
-} // namespace
-
 Expected<std::string> compileKernel(func::FuncOp kernel, StringRef symbol,
                                     const HostCodegenOptions &options) {
   MLIRContext *context = kernel.getContext();
-  DiagnosticCollector diagnostics(context);
+  CollectDiagnostics diagnostics(context);
   OwningOpRef<ModuleOp> module = ModuleOp::create(kernel.getLoc());
   module->getBody()->push_back(kernel->clone());
   auto fail = [&](ErrorCode code, const Twine &otherwise) {

@@ -189,34 +189,46 @@ static void describeConstants(func::FuncOp step, bundle::Bundle &result, bundle:
     constant.blob = blob;
 }
 
-/// Gradients in the order in which they are final, cut into buckets.
-static void describeBuckets(bundle::Manifest &manifest, bundle::Target &target) {
+/// Per output that is a gradient, the launch after which it is final; in that
+/// order.
+static std::vector<std::pair<uint32_t, uint32_t>> finalGradients(const bundle::Manifest &manifest,
+                                                                 const bundle::Target &target) {
   std::vector<std::pair<uint32_t, uint32_t>> ready; // launch, output
   for (uint32_t output = 0; output < manifest.outputs.size(); ++output) {
     if (manifest.outputs[output].role != "gradient")
       continue;
-    uint32_t last = 0;
-    for (uint32_t launch = 0; launch < target.launches.size(); ++launch)
-      for (const bundle::LaunchArg &arg : target.launches[launch].args)
-        if (auto *ref = std::get_if<bundle::OutputRef>(&arg); ref && ref->output == output)
-          last = launch;
     // A reader of the gradient touches it too; the first toucher wrote it.
-    for (uint32_t launch = last + 1; launch-- > 0;)
+    uint32_t first = 0;
+    for (uint32_t launch = target.launches.size(); launch-- > 0;)
       for (const bundle::LaunchArg &arg : target.launches[launch].args)
         if (auto *ref = std::get_if<bundle::OutputRef>(&arg); ref && ref->output == output)
-          last = launch;
-    ready.push_back({last, output});
+          first = launch;
+    ready.push_back({first, output});
   }
   llvm::sort(ready);
-  for (auto [launch, output] : ready) {
+  return ready;
+}
+
+/// Gradients in the order in which they are final, cut into buckets.
+static void cutBuckets(bundle::Manifest &manifest, const bundle::Target &target) {
+  for (auto [launch, output] : finalGradients(manifest, target)) {
     uint64_t bytes = manifest.outputs[output].bytes;
-    if (manifest.buckets.empty() || manifest.buckets.back().bytes + bytes > kBucketBytes) {
+    if (manifest.buckets.empty() || manifest.buckets.back().bytes + bytes > kBucketBytes)
       manifest.buckets.emplace_back();
-      target.bucketReady.push_back(0);
-    }
     manifest.buckets.back().bytes += bytes;
     manifest.buckets.back().gradients.push_back(output);
-    target.bucketReady.back() = std::max(target.bucketReady.back(), launch);
+  }
+}
+
+static void describeBucketReady(const bundle::Manifest &manifest, bundle::Target &target) {
+  llvm::DenseMap<uint32_t, uint32_t> ready; // output to launch
+  for (auto [launch, output] : finalGradients(manifest, target))
+    ready[output] = launch;
+  for (const bundle::Bucket &bucket : manifest.buckets) {
+    uint32_t last = 0;
+    for (uint32_t output : bucket.gradients)
+      last = std::max(last, ready.lookup(output));
+    target.bucketReady.push_back(last);
   }
 }
 
@@ -234,30 +246,58 @@ static bool multiplies16Bit(func::FuncOp kernel) {
   return found;
 }
 
-bundle::Bundle nova::buildBundle(ModuleOp planned, const ManifestFacts &facts, TargetCode code) {
-  func::FuncOp step = findStep(planned);
+bundle::Bundle nova::startBundle(ModuleOp planned, const ManifestFacts &facts) {
   bundle::Bundle result;
   bundle::Manifest &manifest = result.manifest;
   manifest.name = facts.name;
   manifest.graphDigest = facts.graphDigest;
   manifest.producer = facts.producer;
   manifest.numerics = facts.numerics;
-  describeSignature(step, manifest);
+  describeSignature(findStep(planned), manifest);
+  manifest.numerics.graph16bit = llvm::any_of(launchedKernels(planned), multiplies16Bit);
+  return result;
+}
 
+static void describeGpuCode(bundle::Bundle &result, bundle::Kernel &entry, GpuKernelCode code) {
+  entry.blob = result.addBlob(bundle::kMediaCubin, std::move(code.cubin));
+  entry.ptxBlob = result.addBlob(bundle::kMediaPtx, std::move(code.ptx));
+  // A launch has one block at least; the kernel of an empty space returns.
+  entry.grid[0] = std::max<uint64_t>(entry.grid[0], 1);
+  entry.block[0] = code.threads;
+  for (int i = 0; i < 3; ++i)
+    entry.cluster[i] = code.cluster[i];
+  entry.dynamicSharedBytes = code.dynamicSharedBytes;
+  entry.staticSharedBytes = code.staticSharedBytes;
+  entry.registers = code.registers;
+  entry.spillBytes = code.spillBytes;
+}
+
+void nova::addTarget(bundle::Bundle &result, ModuleOp planned, TargetCode code) {
+  func::FuncOp step = findStep(planned);
+  bundle::Manifest &manifest = result.manifest;
   bundle::Target target;
   target.name = code.name;
   target.device = code.device;
-  uint32_t blob = result.addBlob(bundle::kMediaHost, std::move(code.object));
+  target.minDriver = code.minDriver;
+  target.ptxVersion = code.ptxVersion;
   std::vector<func::FuncOp> kernels = launchedKernels(planned);
-  manifest.numerics.graph16bit = llvm::any_of(kernels, multiplies16Bit);
-  for (func::FuncOp kernel : kernels) {
-    target.kernels.push_back(describeKernelEntry(kernel));
-    target.kernels.back().blob = blob;
+  if (code.name == "host") {
+    uint32_t blob = result.addBlob(bundle::kMediaHost, std::move(code.object));
+    for (func::FuncOp kernel : kernels) {
+      target.kernels.push_back(describeKernelEntry(kernel));
+      target.kernels.back().blob = blob;
+    }
+  } else {
+    for (auto [kernel, compiled] : llvm::zip_equal(kernels, code.kernels)) {
+      target.kernels.push_back(describeKernelEntry(kernel));
+      describeGpuCode(result, target.kernels.back(), std::move(compiled));
+    }
   }
   describeLaunches(step, kernels, target);
   describeArena(step, target);
   describeConstants(step, result, target);
-  describeBuckets(manifest, target);
+  if (manifest.targets.empty())
+    cutBuckets(manifest, target);
+  describeBucketReady(manifest, target);
   manifest.targets.push_back(std::move(target));
-  return result;
 }

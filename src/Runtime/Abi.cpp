@@ -5,112 +5,21 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Handles, statuses and the wall that exceptions do not cross; what the
-// functions do is in the other files. The only exported symbols are these
-// (nova_rt.map).
+// Arguments are checked here; what the functions do is in the other files. The
+// only exported symbols are these and AbiDevice.cpp's (nova_rt.map).
 //
 //===----------------------------------------------------------------------===//
 
-#include "nova-rt/nova_rt.h"
-
-#include "Instance.h"
+#include "AbiSupport.h"
 #include "nova/Support/Version.h"
 
-#include <algorithm>
 #include <cstring>
-#include <exception>
-#include <new>
 #include <string>
 
 using namespace nova;
 using namespace nova::rt;
 
-struct nova_rt_bundle_t {
-  std::shared_ptr<const OpenedBundle> bundle;
-};
-struct nova_rt_program_t {
-  std::shared_ptr<const Program> program;
-};
-struct nova_rt_instance_t {
-  std::unique_ptr<Instance> instance;
-};
-
 namespace {
-
-struct LastError {
-  std::string message, hint;
-};
-LastError &lastError() {
-  static thread_local LastError error;
-  return error;
-}
-
-nova_rt_status_t fail(const Error &error) {
-  lastError().message = error.message;
-  lastError().hint = error.hint;
-  return static_cast<nova_rt_status_t>(error.code);
-}
-
-nova_rt_status_t failUsage(const char *message) {
-  return fail({ErrorCode::Usage, message, {}});
-}
-
-/// Runs `body` (returning a status) and turns what it throws into one.
-template <typename F> nova_rt_status_t guarded(F body) {
-  try {
-    return body();
-  } catch (const std::bad_alloc &) {
-    try {
-      return fail({ErrorCode::Missing, "out of memory", {}});
-    } catch (...) {
-      return NOVA_RT_MISSING; // not even memory for the text
-    }
-  } catch (const std::exception &e) {
-    try {
-      return fail({ErrorCode::Internal,
-                   std::string("unexpected exception: ") + e.what(),
-                   {}});
-    } catch (...) {
-      return NOVA_RT_INTERNAL;
-    }
-  } catch (...) {
-    return NOVA_RT_INTERNAL;
-  }
-}
-
-nova_rt_status_t statusOf(const Status &status) {
-  return status ? NOVA_RT_OK : fail(status.error());
-}
-
-/// Writes as much of `value` as the caller's struct has room for. A smaller
-/// struct is that of an older header.
-template <typename T> nova_rt_status_t fill(T *out, T value, size_t leastSize) {
-  if (!out)
-    return failUsage("a null pointer where a struct is filled");
-  size_t size = out->struct_size;
-  if (size < leastSize)
-    return fail({ErrorCode::Usage,
-                 "struct_size is " + std::to_string(size) +
-                     ", expected at least " + std::to_string(leastSize),
-                 "set struct_size to sizeof the struct before the call"});
-  value.struct_size = size;
-  std::memcpy(out, &value, std::min(size, sizeof(T)));
-  return NOVA_RT_OK;
-}
-
-/// Options from a caller whose header may be older (smaller) or newer: what it
-/// does not have is zero.
-template <typename T> Expected<T> optionsOf(const T *given) {
-  T options;
-  std::memset(&options, 0, sizeof options);
-  if (!given)
-    return options;
-  if (given->struct_size < sizeof(size_t))
-    return Error{ErrorCode::Usage, "struct_size of the options is not set",
-                 "set it to sizeof the struct before the call"};
-  std::memcpy(&options, given, std::min(given->struct_size, sizeof options));
-  return options;
-}
 
 nova_rt_tensor_t describe(const bundle::TensorDesc &t, int64_t updates) {
   nova_rt_tensor_t out;
@@ -246,7 +155,7 @@ nova_rt_status_t nova_rt_bundle_choose(const nova_rt_bundle_t *bundle,
   return guarded([&] {
     if (!bundle || !target)
       return failUsage("nova_rt_bundle_choose: a null argument");
-    Expected<uint32_t> chosen = bundle->bundle->choose(device);
+    Expected<uint32_t> chosen = bundle->bundle->choose(device, false);
     if (!chosen)
       return fail(chosen.error());
     *target = *chosen;
@@ -264,11 +173,12 @@ nova_rt_status_t nova_rt_program_load(const nova_rt_bundle_t *bundle,
     auto options = optionsOf(given);
     if (!options)
       return fail(options.error());
-    // allow_jit changes nothing for host: there is nothing to compile.
-    if (options->context)
-      return failUsage("nova_rt_program_load: a CUDA context, expected NULL "
-                       "for a host target");
-    auto loaded = Program::load(bundle->bundle, target);
+    LoadOptions load;
+    load.allowJit = options->allow_jit != 0;
+    load.context = options->context;
+    load.device = options->device;
+    load.callerBytes = options->caller_bytes;
+    auto loaded = Program::load(bundle->bundle, target, load);
     if (!loaded)
       return fail(loaded.error());
     *program = new nova_rt_program_t{std::move(*loaded)};
@@ -288,7 +198,16 @@ nova_rt_instance_create(const nova_rt_program_t *program,
     auto options = optionsOf(given);
     if (!options)
       return fail(options.error());
-    auto created = Instance::create(program->program, options->threads);
+    InstanceOptions create;
+    create.threads = options->threads;
+    if (options->launch < NOVA_RT_LAUNCH_GRAPH ||
+        options->launch > NOVA_RT_LAUNCH_PLAIN)
+      return fail({ErrorCode::Usage,
+                   "launch: " + std::to_string(options->launch) +
+                       ", expected one of NOVA_RT_LAUNCH_...",
+                   {}});
+    create.mode = static_cast<LaunchMode>(options->launch);
+    auto created = program->program->instantiate(create);
     if (!created)
       return fail(created.error());
     *instance = new nova_rt_instance_t{std::move(*created)};
@@ -321,10 +240,7 @@ nova_rt_status_t nova_rt_instance_launch(nova_rt_instance_t *instance,
   return guarded([&] {
     if (!instance)
       return failUsage("nova_rt_instance_launch: a null instance");
-    if (stream)
-      return failUsage("nova_rt_instance_launch: a stream, expected NULL for "
-                       "a host target");
-    return statusOf(instance->instance->launch());
+    return statusOf(instance->instance->launch(stream));
   });
 }
 
@@ -333,10 +249,7 @@ nova_rt_status_t nova_rt_instance_advance(nova_rt_instance_t *instance,
   return guarded([&] {
     if (!instance)
       return failUsage("nova_rt_instance_advance: a null instance");
-    if (stream)
-      return failUsage("nova_rt_instance_advance: a stream, expected NULL for "
-                       "a host target");
-    return statusOf(instance->instance->advance());
+    return statusOf(instance->instance->advance(stream));
   });
 }
 

@@ -213,6 +213,17 @@ inline void storeElement(DType t, void *p, double value) {
   }
 }
 
+/// Adds to one element between two steps; integers are rounded to nearest, and
+/// wrap.
+inline void advanceElement(DType t, void *p, double by) {
+  if (isFloat(t))
+    storeElement(t, p, loadElement(t, p) + by);
+  else
+    storeInteger(t, p,
+                 static_cast<int64_t>(uint64_t(loadInteger(t, p)) +
+                                      uint64_t(std::llrint(by))));
+}
+
 } // namespace nova::rt
 
 #endif // NOVA_RUNTIME_ELEMENTS_H

@@ -7,14 +7,9 @@
 
 #include "Instance.h"
 
-#include "Elements.h"
-
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-
-#include <sched.h>
-#include <unistd.h>
 
 using namespace nova;
 using namespace nova::rt;
@@ -22,20 +17,8 @@ using namespace nova::bundle;
 
 namespace {
 
-/// Below this many bytes moved and operations done, one thread is done before
-/// another has woken up.
-constexpr uint64_t kSerialWork = 16384;
-
 Error usage(std::string message, std::string hint = {}) {
   return {ErrorCode::Usage, std::move(message), std::move(hint)};
-}
-
-unsigned usableCpus() {
-  cpu_set_t set;
-  if (::sched_getaffinity(0, sizeof set, &set) == 0)
-    return static_cast<unsigned>(std::max(1, CPU_COUNT(&set)));
-  long online = ::sysconf(_SC_NPROCESSORS_ONLN);
-  return online > 0 ? static_cast<unsigned>(online) : 1;
 }
 
 std::string addressText(const void *address) {
@@ -46,233 +29,189 @@ std::string addressText(const void *address) {
 
 } // namespace
 
-Expected<std::unique_ptr<Instance>>
-Instance::create(std::shared_ptr<const Program> program, unsigned threads) {
-  if (threads > ThreadPool::kMaxThreads)
-    return usage("threads: " + std::to_string(threads) + ", expected at most " +
-                 std::to_string(ThreadPool::kMaxThreads));
-  std::unique_ptr<Instance> instance(new Instance);
-  instance->program = std::move(program);
-  const Arena &arena = instance->program->target->arena;
-  Expected<Memory> memory = allocate(arena.size, arena.alignment, "the arena");
-  if (!memory)
-    return memory.error();
-  instance->arena = std::move(*memory);
-  if (threads == 0)
-    threads = std::min(usableCpus(), ThreadPool::kMaxThreads);
-  Expected<std::unique_ptr<ThreadPool>> pool = ThreadPool::create(threads);
-  if (!pool)
-    return pool.error();
-  instance->pool = std::move(*pool);
-  instance->resolve();
-  return instance;
-}
-
-void Instance::resolve() {
-  const Manifest &manifest = program->bundle->manifest;
-  for (const TensorDesc &tensor : manifest.inputs)
-    inputs.emplace_back().tensor = &tensor;
-  for (const OutputDesc &tensor : manifest.outputs) {
-    outputs.emplace_back().tensor = &tensor;
-    outputs.back().written = true;
-    if (tensor.updates)
-      inputs[*tensor.updates].written = true;
+Instance::Instance(const Manifest &manifest) : manifest(manifest) {
+  for (uint32_t i = 0; i < manifest.inputs.size(); ++i) {
+    Binding &b = bindings.emplace_back();
+    b.tensor = &manifest.inputs[i];
+    b.isInput = true;
+    b.index = i;
+    if (b.tensor->advance) // checked when the manifest was read
+      scalars.push_back({b.tensor, i, *parseHexFloat(*b.tensor->advance)});
   }
-  for (const Launch &launch : program->target->launches) {
-    Step step;
-    step.kind = launch.kind;
-    step.first = arguments.size();
-    for (const LaunchArg &arg : launch.args)
-      resolveArgument(arg);
-    if (launch.kind == LaunchKind::Kernel) {
-      const Kernel &kernel = program->target->kernels[*launch.kernel];
-      step.function = program->functions[*launch.kernel];
-      step.points = static_cast<int64_t>(kernel.grid[0]);
-      uint64_t work = kernel.bytes + kernel.flops; // each below 2^63
-      step.serial = work > 0 && work < kSerialWork;
-    } else {
-      step.count = std::get<Immediate>(launch.args[2]).bits;
-      if (launch.kind == LaunchKind::Memset)
-        step.value = static_cast<int>(std::get<Immediate>(launch.args[1]).bits);
+  for (uint32_t i = 0; i < manifest.outputs.size(); ++i) {
+    Binding &b = bindings.emplace_back();
+    b.tensor = &manifest.outputs[i];
+    b.index = i;
+    b.written = true;
+    if (const auto &updates = manifest.outputs[i].updates) {
+      b.owned = false;
+      bindings[*updates].written = true;
     }
-    steps.push_back(step);
   }
+  addresses.assign(bindings.size(), nullptr);
+  for (const Binding &b : bindings)
+    unbound += b.owned && b.tensor->bytes;
 }
 
-void Instance::resolveArgument(const LaunchArg &arg) {
-  size_t slot = arguments.size();
-  arguments.push_back(nullptr);
-  if (const auto *b = std::get_if<BufferRef>(&arg)) {
-    arguments[slot] = static_cast<char *>(arena.get()) +
-                      program->target->arena.buffers[b->buffer].offset +
-                      b->offset;
-  } else if (const auto *i = std::get_if<InputRef>(&arg)) {
-    inputs[i->input].uses.push_back({slot, i->offset});
+size_t Instance::addSlot(const LaunchArg &arg) {
+  size_t slot = slots.size();
+  slots.push_back(nullptr);
+  if (const auto *i = std::get_if<InputRef>(&arg)) {
+    bindings[i->input].uses.push_back({slot, i->offset});
   } else if (const auto *o = std::get_if<OutputRef>(&arg)) {
-    const OutputDesc &output = program->bundle->manifest.outputs[o->output];
-    Binding &binding =
-        output.updates ? inputs[*output.updates] : outputs[o->output];
+    const OutputDesc &output = manifest.outputs[o->output];
+    Binding &binding = output.updates
+                           ? bindings[*output.updates]
+                           : bindings[manifest.inputs.size() + o->output];
     binding.uses.push_back({slot, o->offset});
-  } else if (const auto *c = std::get_if<ConstantRef>(&arg)) {
-    arguments[slot] =
-        static_cast<char *>(program->constants[c->constant].get()) + c->offset;
-  } else if (const auto *value = std::get_if<Immediate>(&arg)) {
-    immediates.push_back(std::make_unique<uint64_t>(value->bits));
-    arguments[slot] = immediates.back().get();
   }
+  return slot;
 }
 
-Status Instance::bind(Binding &binding, const char *what, uint32_t index,
-                      void *address) {
-  if (binding.bound && binding.address == address)
+std::string Instance::nameOf(const Binding &b) {
+  return std::string(b.isInput ? "input " : "output ") +
+         std::to_string(b.index) + " (\"" + b.tensor->name + "\")";
+}
+
+Status Instance::bind(size_t at, void *address) {
+  Binding &b = bindings[at];
+  if (b.bound && addresses[at] == address)
     return Status::ok();
-  auto name = [&] {
-    return std::string(what) + " " + std::to_string(index) + " (\"" +
-           binding.tensor->name + "\")";
-  };
-  if (!address && binding.tensor->bytes)
-    return usage(name() + ": a null address, expected " +
-                 std::to_string(binding.tensor->bytes) + " bytes");
-  uint64_t alignment = binding.tensor->alignment;
+  if (!address && b.tensor->bytes)
+    return usage(nameOf(b) + ": a null address, expected " +
+                 std::to_string(b.tensor->bytes) + " bytes");
+  uint64_t alignment = b.tensor->alignment;
   if (reinterpret_cast<uintptr_t>(address) % alignment)
-    return usage(name() + ": address " + addressText(address) +
+    return usage(nameOf(b) + ": address " + addressText(address) +
                      ", expected a multiple of " + std::to_string(alignment) +
                      " bytes",
-                 "allocate it with aligned_alloc or posix_memalign");
-  binding.address = address;
-  binding.bound = true;
+                 "allocate it with aligned_alloc, posix_memalign or, for a "
+                 "GPU, cuMemAlloc");
+  if (!b.bound && b.tensor->bytes)
+    --unbound;
+  addresses[at] = address;
+  b.bound = true;
   bindingsChanged = true;
-  for (const Binding::Use &use : binding.uses)
-    arguments[use.argument] = static_cast<char *>(address) + use.offset;
+  for (const Binding::Use &use : b.uses) {
+    slots[use.slot] = static_cast<char *>(address) + use.offset;
+    slotChanged(use.slot);
+  }
   return Status::ok();
 }
 
 Status Instance::bindInput(uint32_t index, void *address) {
-  if (index >= inputs.size())
+  if (index >= manifest.inputs.size())
     return usage("input " + std::to_string(index) + ", the bundle has " +
-                 std::to_string(inputs.size()));
+                 std::to_string(manifest.inputs.size()));
   std::lock_guard<std::mutex> lock(mutex);
-  return bind(inputs[index], "input", index, address);
+  return bind(index, address);
 }
 
 Status Instance::bindOutput(uint32_t index, void *address) {
-  const std::vector<OutputDesc> &descriptions =
-      program->bundle->manifest.outputs;
-  if (index >= outputs.size())
+  if (index >= manifest.outputs.size())
     return usage("output " + std::to_string(index) + ", the bundle has " +
-                 std::to_string(outputs.size()));
-  if (descriptions[index].updates)
-    return usage("output " + std::to_string(index) + " (\"" +
-                     descriptions[index].name +
+                 std::to_string(manifest.outputs.size()));
+  const OutputDesc &output = manifest.outputs[index];
+  if (output.updates)
+    return usage("output " + std::to_string(index) + " (\"" + output.name +
                      "\") has no buffer of its own, it is written into that "
                      "of input " +
-                     std::to_string(*descriptions[index].updates),
+                     std::to_string(*output.updates),
                  "bind that input");
   std::lock_guard<std::mutex> lock(mutex);
-  return bind(outputs[index], "output", index, address);
+  return bind(manifest.inputs.size() + index, address);
+}
+
+Status Instance::bindAll(void *const *inputs, size_t inputCount,
+                         void *const *outputs, size_t outputCount) {
+  size_t hasInputs = manifest.inputs.size();
+  size_t hasOutputs = manifest.outputs.size();
+  if (inputCount != hasInputs || outputCount != hasOutputs)
+    return usage(std::to_string(inputCount) + " inputs and " +
+                 std::to_string(outputCount) + " outputs, the bundle has " +
+                 std::to_string(hasInputs) + " and " +
+                 std::to_string(hasOutputs));
+  if ((!inputs && inputCount) || (!outputs && outputCount))
+    return usage("a null array of addresses");
+  std::lock_guard<std::mutex> lock(mutex);
+  auto same = [&](void *const *given, size_t first, size_t count) {
+    return count == 0 || std::memcmp(given, addresses.data() + first,
+                                     count * sizeof(void *)) == 0;
+  };
+  // The addresses as they were given: those of updates too, which go nowhere.
+  if (unbound == 0 && same(inputs, 0, hasInputs) &&
+      same(outputs, hasInputs, hasOutputs))
+    return Status::ok();
+  for (size_t i = 0; i < hasInputs; ++i)
+    if (Status s = bind(i, inputs[i]); !s)
+      return s;
+  for (size_t i = 0; i < hasOutputs; ++i) {
+    if (!bindings[hasInputs + i].owned)
+      addresses[hasInputs + i] = outputs[i];
+    else if (Status s = bind(hasInputs + i, outputs[i]); !s)
+      return s;
+  }
+  return Status::ok();
 }
 
 /// Everything is bound, and what is written overlaps nothing else: kernels are
 /// compiled for that.
 Status Instance::checkBindings() {
-  struct Range {
-    const char *begin, *end;
-    bool written;
-    std::string name;
-  };
-  std::vector<Range> ranges;
-  const std::vector<OutputDesc> &descriptions =
-      program->bundle->manifest.outputs;
-  for (bool isInput : {true, false}) {
-    const std::vector<Binding> &bindings = isInput ? inputs : outputs;
-    for (size_t i = 0; i < bindings.size(); ++i) {
-      const Binding &b = bindings[i];
-      if (!isInput && descriptions[i].updates)
-        continue;
-      std::string name = std::string(isInput ? "input " : "output ") +
-                         std::to_string(i) + " (\"" + b.tensor->name + "\")";
-      if (!b.bound && b.tensor->bytes)
-        return usage(name + " is not bound",
-                     isInput ? "call nova_rt_instance_bind_input"
+  ranges.clear();
+  for (size_t i = 0; i < bindings.size(); ++i) {
+    const Binding &b = bindings[i];
+    if (!b.owned || !b.tensor->bytes)
+      continue;
+    if (!b.bound)
+      return usage(nameOf(b) + " is not bound",
+                   b.isInput ? "call nova_rt_instance_bind_input"
                              : "call nova_rt_instance_bind_output");
-      const char *begin = static_cast<const char *>(b.address);
-      if (b.tensor->bytes)
-        ranges.push_back({begin, begin + b.tensor->bytes, b.written, name});
-    }
+    uintptr_t begin = reinterpret_cast<uintptr_t>(addresses[i]);
+    ranges.push_back({begin, begin + b.tensor->bytes, &b});
   }
-  std::stable_sort(
-      ranges.begin(), ranges.end(),
-      [](const Range &a, const Range &b) { return a.begin < b.begin; });
+  // Equal addresses in the order of the signature, for a stable message.
+  std::sort(ranges.begin(), ranges.end(), [](const Range &a, const Range &b) {
+    return a.begin != b.begin ? a.begin < b.begin : a.binding < b.binding;
+  });
   // Of the ranges so far: the one that reaches farthest, and the written one
   // that does.
   const Range *farthest = nullptr, *farthestWritten = nullptr;
   for (const Range &range : ranges) {
-    const Range *other = range.written ? farthest : farthestWritten;
+    bool written = range.binding->written;
+    const Range *other = written ? farthest : farthestWritten;
     if (other && range.begin < other->end)
-      return usage("the buffers of " + other->name + " and " + range.name +
+      return usage("the buffers of " + nameOf(*other->binding) + " and " +
+                       nameOf(*range.binding) +
                        " overlap, and one of them is written",
                    "give each its own memory");
     if (!farthest || range.end > farthest->end)
       farthest = &range;
-    if (range.written && (!farthestWritten || range.end > farthestWritten->end))
+    if (written && (!farthestWritten || range.end > farthestWritten->end))
       farthestWritten = &range;
   }
   bindingsChanged = false;
   return Status::ok();
 }
 
-Status Instance::launch() {
+Status Instance::launch(void *stream) {
   std::lock_guard<std::mutex> lock(mutex);
   if (bindingsChanged)
     if (Status s = checkBindings(); !s)
       return s;
-  pool->run([this] { runStep(); });
-  return Status::ok();
+  Status s = runStep(stream);
+  done.launches += bool(s);
+  return s;
 }
 
-/// In the order of the manifest, which is a valid one; each grid in parallel.
-void Instance::runStep() {
-  for (const Step &step : steps) {
-    void *const *args = arguments.data() + step.first;
-    switch (step.kind) {
-    case LaunchKind::Kernel:
-      if (step.serial)
-        step.function(args, 0, step.points);
-      else
-        pool->parallel(step.function, args, step.points);
-      break;
-    case LaunchKind::Memset:
-      if (step.count)
-        std::memset(args[0], step.value, step.count);
-      break;
-    case LaunchKind::Copy:
-      // A caller's buffer may be copied within itself.
-      if (step.count)
-        std::memmove(args[0], args[1], step.count);
-      break;
-    }
-  }
-}
-
-Status Instance::advance() {
+Status Instance::advance(void *stream) {
   std::lock_guard<std::mutex> lock(mutex);
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const Binding &b = inputs[i];
-    if (!b.tensor->advance)
-      continue;
-    if (!b.bound)
-      return usage("input " + std::to_string(i) + " (\"" + b.tensor->name +
-                   "\") is not bound");
-    // Both were checked when the manifest was read.
-    DType dtype = *dtypeOf(b.tensor->dtype);
-    double by = *parseHexFloat(*b.tensor->advance);
-    if (isFloat(dtype))
-      storeElement(dtype, b.address, loadElement(dtype, b.address) + by);
-    else
-      storeInteger(
-          dtype, b.address,
-          static_cast<int64_t>(uint64_t(loadInteger(dtype, b.address)) +
-                               uint64_t(std::llrint(by))));
-  }
-  return Status::ok();
+  for (const Scalar &scalar : scalars)
+    if (!bindings[scalar.input].bound)
+      return usage(nameOf(bindings[scalar.input]) + " is not bound");
+  return scalars.empty() ? Status::ok() : runAdvance(stream);
+}
+
+InstanceCounts Instance::counts() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  return done;
 }

@@ -5,75 +5,118 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Private to src/Runtime. What stands behind nova_rt_instance_t.
+// Private to src/Runtime. What stands behind nova_rt_instance_t: the caller's
+// buffers and where their addresses go. How a step runs is HostInstance's and
+// CudaInstance's.
 //
 //===----------------------------------------------------------------------===//
 #ifndef NOVA_RUNTIME_INSTANCE_H
 #define NOVA_RUNTIME_INSTANCE_H
 
-#include "Program.h"
-#include "ThreadPool.h"
+#include "nova/Bundle/Manifest.h"
+#include "nova/Support/Error.h"
 
-#include <memory>
+#include <cstdint>
 #include <mutex>
+#include <string>
 #include <vector>
 
 namespace nova::rt {
 
+/// How the launches of a step get onto a GPU.
+enum class LaunchMode {
+  Graph = 0, ///< One graph with the dependencies of the launch list.
+  Chain = 1, ///< One graph, each launch after the one before it.
+  Plain = 2, ///< One call per launch.
+};
+
+/// What an instance has done so far; see nova_rt_instance_info_t.
+struct InstanceCounts {
+  uint64_t launches = 0;
+  uint64_t graphBuilds = 0;
+  uint64_t graphNodes = 0;
+  uint64_t nodeUpdates = 0;
+};
+
 class Instance {
 public:
-  /// `threads` 0: one per CPU that this process may use.
-  static Expected<std::unique_ptr<Instance>>
-  create(std::shared_ptr<const Program> program, unsigned threads);
+  virtual ~Instance() = default;
+  Instance(const Instance &) = delete;
+  Instance &operator=(const Instance &) = delete;
 
   Status bindInput(uint32_t index, void *address);
   Status bindOutput(uint32_t index, void *address);
-  Status launch();
-  Status advance();
-  unsigned threads() const { return pool->size(); }
+  /// All at once; entries of outputs that update an input are ignored. One
+  /// comparison when nothing has changed.
+  Status bindAll(void *const *inputs, size_t inputCount, void *const *outputs,
+                 size_t outputCount);
+  Status launch(void *stream);
+  Status advance(void *stream);
+
+  virtual unsigned threads() const { return 0; }
+  virtual LaunchMode mode() const { return LaunchMode::Plain; }
+  InstanceCounts counts() const;
+
+protected:
+  /// `manifest` outlives this.
+  explicit Instance(const bundle::Manifest &manifest);
+
+  /// Adds a slot for an argument that is an input or an output, or for any
+  /// other: those the derived class fills. Returns its index in `slots`.
+  size_t addSlot(const bundle::LaunchArg &arg);
+  /// An address has gone into this slot.
+  virtual void slotChanged(size_t) {}
+  /// With everything bound and checked, under the lock.
+  virtual Status runStep(void *stream) = 0;
+  /// Adds `advance` to the bound scalars that have one; see scalars().
+  virtual Status runAdvance(void *stream) = 0;
+
+  struct Scalar {
+    const bundle::TensorDesc *tensor;
+    uint32_t input;
+    double by;
+  };
+  /// The inputs that advance().
+  const std::vector<Scalar> &advancing() const { return scalars; }
+  void *inputAddress(uint32_t index) const { return addresses[index]; }
+
+  /// The values of all launch arguments, launch after launch: eight bytes each.
+  std::vector<void *> slots;
+  InstanceCounts done;
 
 private:
   /// A buffer that the caller gives, and where its address goes.
   struct Binding {
     const bundle::TensorDesc *tensor = nullptr;
+    bool isInput = false;
+    uint32_t index = 0; ///< Of the input or output.
+    bool owned = true;  ///< False for outputs that update an input.
     bool written = false;
-    void *address = nullptr;
     bool bound = false;
     struct Use {
-      size_t argument; ///< Index of `arguments`.
+      size_t slot;
       uint64_t offset; ///< Bytes.
     };
     std::vector<Use> uses;
   };
-  /// A launch, resolved: everything a step needs without a look at the
-  /// manifest. `first` is its first argument in `arguments`.
-  struct Step {
-    bundle::LaunchKind kind;
-    size_t first;
-    KernelFunction function = nullptr;
-    int64_t points = 0;
-    bool serial = false; ///< Too little work to be worth waking threads.
-    uint64_t count = 0;  ///< Memset, copy: bytes.
-    int value = 0;       ///< Memset.
-  };
-
-  Instance() = default;
-  void resolve();
-  void resolveArgument(const bundle::LaunchArg &arg);
-  Status bind(Binding &binding, const char *what, uint32_t index,
-              void *address);
+  Status bind(size_t at, void *address);
   Status checkBindings();
-  void runStep();
+  static std::string nameOf(const Binding &binding);
 
-  std::shared_ptr<const Program> program;
-  Memory arena;
-  std::unique_ptr<ThreadPool> pool;
-  std::vector<Step> steps;
-  std::vector<void *> arguments;
-  std::vector<std::unique_ptr<uint64_t>> immediates;
-  std::vector<Binding> inputs, outputs;
-  std::mutex mutex;
+  const bundle::Manifest &manifest;
+  /// Inputs, then outputs; `addresses` beside it, so that it can be compared
+  /// with the caller's at once.
+  std::vector<Binding> bindings;
+  std::vector<void *> addresses;
+  size_t unbound = 0; ///< Owned buffers of some bytes that have no address.
+  std::vector<Scalar> scalars;
+  struct Range {
+    uintptr_t begin, end;
+    const Binding *binding;
+  };
+  std::vector<Range> ranges; ///< Of checkBindings(): memory that is kept.
   bool bindingsChanged = true;
+  mutable std::mutex mutex;
 };
 
 } // namespace nova::rt

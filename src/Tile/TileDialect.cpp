@@ -1,4 +1,5 @@
-//===- TileDialect.cpp - The tile dialect: types and verifiers -------------===//
+//===- TileDialect.cpp - The tile dialect: types and verifiers
+//-------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -53,8 +54,8 @@ void TileDialect::initialize() {
 //===----------------------------------------------------------------------===//
 
 LayoutAttr LayoutAttr::get(MLIRContext *context, const LinearLayout &layout) {
-  return get(context, layout.core, layout.outer, layout.registers,
-             layout.lanes, layout.warps);
+  return get(context, layout.core, layout.outer, layout.registers, layout.lanes,
+             layout.warps);
 }
 
 LinearLayout LayoutAttr::layout() const {
@@ -83,8 +84,8 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "layout: " << core.size()
                        << " positive outer factors expected";
   if (lanes.size() != kLaneBits)
-    return emitError() << "layout: " << kLaneBits << " lane bases expected, got "
-                       << lanes.size();
+    return emitError() << "layout: " << kLaneBits
+                       << " lane bases expected, got " << lanes.size();
   for (ArrayRef<int64_t> bases : {registers, lanes, warps})
     for (int64_t basis : bases)
       if (basis < 0 || basis >= elements)
@@ -118,13 +119,14 @@ static LogicalResult verifyAccess(Operation *op, ArrayRef<int64_t> shape,
   if ((int64_t)offsets != rank)
     return op->emitOpError() << rank << " offsets expected, got " << offsets;
   if (along.size() != shape.size() || bounds.size() != shape.size())
-    return op->emitOpError() << "the tile has rank " << shape.size()
-                             << ": as many entries of along and bounds expected";
+    return op->emitOpError()
+           << "the tile has rank " << shape.size()
+           << ": as many entries of along and bounds expected";
   llvm::SmallBitVector seen(rank);
   for (int64_t dim : along) {
     if (dim < 0 || dim >= rank || seen.test(dim))
-      return op->emitOpError() << "along: " << dim
-                               << " is no memory dimension or repeated";
+      return op->emitOpError()
+             << "along: " << dim << " is no memory dimension or repeated";
     seen.set(dim);
   }
   for (int64_t bound : bounds)
@@ -184,8 +186,9 @@ LogicalResult GatherOp::verify() {
     if (!type || !type.getElementType().isIndex() ||
         type.getShape() != getType().getShape() ||
         type.getEncoding() != getType().getEncoding())
-      return emitOpError("an index is neither a scalar nor a tile of index like "
-                         "the result: ")
+      return emitOpError(
+                 "an index is neither a scalar nor a tile of index like "
+                 "the result: ")
              << index.getType();
   }
   if (getMask() &&
@@ -274,8 +277,9 @@ LogicalResult AnyOp::verify() {
 LogicalResult ScanOp::verify() {
   if (getOperand().getType() != getType() ||
       (int64_t)getDim() >= getType().getRank())
-    return emitOpError("a tile that has the dimension, and the same type again, "
-                       "expected");
+    return emitOpError(
+        "a tile that has the dimension, and the same type again, "
+        "expected");
   return success();
 }
 

@@ -20,7 +20,15 @@ namespace nova {
 using namespace mlir;
 using namespace nova;
 
-/// Writes nova.tile, nova.local_tile and the reason.
+/// The row of that name, which is a device's and no architecture's.
+static const target::Device *findGpu(StringRef name) {
+  for (const target::Device &device : target::devices())
+    if (device.kind == target::DeviceKind::Gpu && StringRef(device.name) == name)
+      return &device;
+  return nullptr;
+}
+
+/// Replaces the tile by one of which nova-lower-kernels-to-tiles makes a program.
 static LogicalResult configureForTiles(func::FuncOp kernel) {
   auto axes = tiling::Axes::analyse(kernel);
   if (failed(axes))
@@ -47,24 +55,25 @@ struct ConfigureKernels : ::nova::impl::ConfigureKernelsBase<ConfigureKernels> {
   void runOnOperation() override {
     Builder builder(&getContext());
     config::HostDevice host;
-    const target::Device *gpu = target::findTarget(device);
-    if (gpu && gpu->kind == target::DeviceKind::Gpu) {
-      for (auto kernel : getOperation().getOps<func::FuncOp>())
-        if (isKernel(kernel) && !kernel.isExternal() && failed(configureForTiles(kernel)))
-          return signalPassFailure();
-      return;
-    }
-    if (device != host.name) {
-      getOperation().emitError("no device '") << device << "' to configure kernels for; known: " << host.name;
+    const target::Device *gpu = findGpu(device);
+    if (device != host.name && !gpu) {
+      std::string known = host.name;
+      for (const target::Device &row : target::devices())
+        if (row.kind == target::DeviceKind::Gpu)
+          known.append(" ").append(row.name);
+      getOperation().emitError("no device '") << device << "' to configure kernels for; known: " << known;
       return signalPassFailure();
     }
     for (auto kernel : getOperation().getOps<func::FuncOp>()) {
       if (!isKernel(kernel) || kernel.isExternal())
         continue;
-      config::Schedule schedule = config::configureHost(describeKernel(kernel), host);
+      config::KernelDesc desc = describeKernel(kernel);
+      config::Schedule schedule = gpu ? config::configureGpu(desc, *gpu) : config::configureHost(desc, host);
       kernel->setAttr(attr::tile, builder.getDenseI64ArrayAttr(schedule.tile));
       kernel->setAttr(attr::predictedNs, builder.getI64IntegerAttr((int64_t)(schedule.seconds * 1e9)));
       kernel->setAttr(attr::reason, builder.getStringAttr(schedule.reason));
+      if (gpu && failed(configureForTiles(kernel)))
+        return signalPassFailure();
     }
   }
 };

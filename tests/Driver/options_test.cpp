@@ -164,7 +164,7 @@ TEST(Options, ValuesAreRead) {
 
   EXPECT_EQ(parsed("compile - --target host").operands[0], "-");
   o = parsed("compile g.json --target host --stop-after fused");
-  EXPECT_EQ(o.emitted, Emit::Mlir);
+  EXPECT_EQ(o.emitted, Emit::Stage);
   EXPECT_EQ(o.lastStage, Stage::Fused);
   EXPECT_EQ(parsed("compile g.json --target host --emit mlir").lastStage,
             Stage::Plan);
@@ -183,9 +183,9 @@ TEST(Options, NativeSaysWhatItStandsFor) {
   ASSERT_TRUE(resolve(*options, {}, note));
   EXPECT_EQ(note, "target native: no GPU here, compiling for host");
   options = parseOptions({"compile", "g.json"});
-  ASSERT_TRUE(resolve(*options, {"GPU 0"}, note));
-  EXPECT_EQ(note, "target native: this build has no code generator for GPU 0, "
-                  "compiling for host");
+  ASSERT_TRUE(resolve(*options, {{"Tesla T4", "sm_75"}}, note));
+  EXPECT_EQ(note, "target native: this build has no code generator for Tesla "
+                  "T4 (sm_75), compiling for host");
 }
 
 TEST(Options, WordsAndValuesOfFlagsAreRefused) {

@@ -100,7 +100,8 @@ int main(int argc, char **argv) {
   EXPECT(target.arena_bytes == 256 && target.constant_bytes == 4);
 
   EXPECT_ERROR(nova_rt_bundle_choose(bundle, 0, &chosen), NOVA_RT_MISSING,
-               "GPU 0 was asked for, this loader runs `host` targets only");
+               "GPU 0 was asked for, the bundle has no target for a GPU, it "
+               "has: host (x86-64-v3)");
   EXPECT(chosen == 99);
   EXPECT_ERROR(nova_rt_bundle_choose(bundle, -2, &chosen), NOVA_RT_USAGE,
                "device -2, expected -1 for the CPU or the ordinal of a GPU");

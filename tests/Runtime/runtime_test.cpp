@@ -46,7 +46,7 @@ struct Sample {
     return s ? s : start(threads);
   }
   nova_rt_status_t start(uint32_t threads) {
-    nova_rt_instance_options_t options{sizeof options, threads};
+    nova_rt_instance_options_t options{sizeof options, threads, 0};
     nova_rt_status_t s = nova_rt_instance_create(program, &options, &instance);
     void *in[] = {w, m, lr, count, x, t};
     for (uint32_t i = 0; i < 6 && !s; ++i)
@@ -247,11 +247,21 @@ TEST_F(RuntimeTest, TargetsThatDoNotRunHere) {
   EXPECT_EQ(s2.open(bundle, 1), NOVA_RT_MISSING);
   EXPECT_STREQ(nova_rt_error_message(),
                "the bundle has no target for the CPU, it has: sm_90a (h200)");
-  EXPECT_EQ(nova_rt_program_load(s2.bundle, 0, nullptr, &s2.program),
-            NOVA_RT_MISSING);
-  EXPECT_STREQ(nova_rt_error_message(),
-               "target sm_90a (h200) was asked for, this loader runs `host` "
-               "targets only");
+  // A driver that is not there, on every machine.
+  ::setenv("NOVA_RT_LIBCUDA", "/none/libcuda.so.1", 1);
+  for (bool load : {true, false}) {
+    uint32_t target = 0;
+    EXPECT_EQ(load ? nova_rt_program_load(s2.bundle, 0, nullptr, &s2.program)
+                   : nova_rt_bundle_choose(s2.bundle, 0, &target),
+              NOVA_RT_MISSING);
+    EXPECT_STREQ(nova_rt_error_message(),
+                 "there is no CUDA driver here: /none/libcuda.so.1: cannot "
+                 "open shared object file: No such file or directory");
+    EXPECT_STREQ(nova_rt_error_hint(),
+                 "install NVIDIA's driver, or name its libcuda.so.1 in "
+                 "NOVA_RT_LIBCUDA");
+  }
+  ::unsetenv("NOVA_RT_LIBCUDA");
 }
 
 TEST_F(RuntimeTest, ArenaThatDoesNotFit) {

@@ -15,6 +15,8 @@
 #ifndef NOVA_CONFIG_CONFIGURE_H
 #define NOVA_CONFIG_CONFIGURE_H
 
+#include "nova/Target/Target.h"
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -69,6 +71,11 @@ struct Schedule {
 
 int64_t scratchBytes(const KernelDesc &desc, const std::vector<int64_t> &tile);
 Schedule configureHost(const KernelDesc &desc, const HostDevice &device);
+
+/// The tile that one block of a GPU computes: one row, some elements, or a tile
+/// of a product, as large as leaves every multiprocessor a block where the
+/// space allows it. `device` is a row of the table of kind Gpu.
+Schedule configureGpu(const KernelDesc &desc, const target::Device &device);
 
 //===----------------------------------------------------------------------===//
 // GPU

@@ -74,7 +74,8 @@ private:
 // Options
 //===----------------------------------------------------------------------===//
 
-enum class Emit : uint8_t { Bundle, Mlir, Ptx };
+/// A bundle, or what one stage holds.
+enum class Emit : uint8_t { Bundle, Stage };
 
 /// A command line, read. Defaults are what an absent flag means.
 struct Options {
@@ -108,6 +109,14 @@ struct Options {
   unsigned threads = 0;
   bool allowJit = false, simulate = false;
   std::optional<double> tolerance;
+
+  /// Some target is a GPU.
+  bool forGpu() const {
+    for (const target::Device *target : devices)
+      if (target->kind == target::DeviceKind::Gpu)
+        return true;
+    return false;
+  }
 
   // Resolved from the above by resolve():
   Emit emitted = Emit::Bundle;
@@ -155,10 +164,25 @@ std::span<const Flag> flags();
 /// ErrorCode::Usage, or what `missingCode` of a flag says.
 Expected<Options> parseOptions(const std::vector<std::string> &arguments);
 
+/// A GPU of this machine: its product's name, and the architecture of its
+/// compute capability ("sm_90a").
+struct LocalGpu {
+  std::string product, arch;
+};
+
+/// Whether the targets name `native`, or stand for it: then resolve() needs to
+/// know the GPUs of this machine.
+bool asksForNative(const Options &options);
+
+/// The row of the device table that a GPU is: of its architecture, the one whose
+/// name is in the product's, else the canonical one. Null: no row is of its
+/// architecture.
+const target::Device *deviceOf(const LocalGpu &gpu);
+
 /// Gives the names in the options their meaning: targets, stages, precision.
 /// `gpus` are the GPUs of this machine, for the target `native`; `note`
 /// receives a line that people should see, or stays empty.
-Status resolve(Options &options, const std::vector<std::string> &gpus,
+Status resolve(Options &options, const std::vector<LocalGpu> &gpus,
                std::string &note);
 
 /// Appends one section per flag that can change the output.

@@ -7,11 +7,11 @@
 #ifndef NOVA_PIPELINES_HOSTBACKEND_H
 #define NOVA_PIPELINES_HOSTBACKEND_H
 
+#include "nova/Pipelines/KernelProgress.h"
 #include "nova/Support/Error.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
-#include <functional>
 #include <string>
 
 namespace llvm {
@@ -19,16 +19,6 @@ class ThreadPoolInterface;
 } // namespace llvm
 
 namespace nova {
-
-/// Called as each kernel is done, under a lock, in any order: how many are, of
-/// how many, and what this one cost.
-struct KernelDone {
-  size_t done = 0, total = 0;
-  std::string kernel;
-  double seconds = 0;
-  size_t objectBytes = 0;
-};
-using KernelProgress = std::function<void(const KernelDone &)>;
 
 /// Compiles every kernel that the planned module launches, each once, on the
 /// threads of `pool`, and links them, in the order of their first launch, into

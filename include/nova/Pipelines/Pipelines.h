@@ -46,8 +46,12 @@ std::span<const StageInfo> stages();
 std::string_view stageName(Stage stage);
 std::optional<Stage> stageFromName(std::string_view name);
 
-/// The last stage that this build reaches; those after it belong to the code
-/// generators for GPUs.
+/// The last stage that is the same for every device: those after it are made
+/// once for each.
+inline constexpr Stage kLastSharedStage = Stage::Fused;
+
+/// The last stage that holds the whole step, and the last for the CPU. Those
+/// after it are made kernel by kernel, for GPUs (nova/Pipelines/GpuBackend.h).
 inline constexpr Stage kLastStage = Stage::Plan;
 
 /// Everything that decides what the passes do.

@@ -8,6 +8,7 @@
 #define NOVA_PIPELINES_PLANTOMANIFEST_H
 
 #include "nova/Bundle/Bundle.h"
+#include "nova/GpuCodegen/KernelCompiler.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -30,13 +31,21 @@ std::vector<mlir::func::FuncOp> launchedKernels(mlir::ModuleOp module);
 struct TargetCode {
   std::string name = "host";
   std::string device = "x86-64-v3";
-  std::string object; ///< The shared object.
+  std::string object; ///< The shared object of `host`.
+  /// The kernels of a GPU, in the order of launchedKernels().
+  std::vector<GpuKernelCode> kernels;
+  uint64_t minDriver = 0, ptxVersion = 0; ///< As the manifest has them.
 };
 
-/// Builds the bundle of a module at stage `plan`: signature, kernels, launch
-/// list, arena, constants, gradient buckets (of at most 25 MB, in the order in
-/// which the gradients are final).
-bundle::Bundle buildBundle(mlir::ModuleOp planned, const ManifestFacts &facts, TargetCode code);
+/// A bundle of this signature, without targets. `planned` is the step at stage
+/// `plan`, for whichever device.
+bundle::Bundle startBundle(mlir::ModuleOp planned, const ManifestFacts &facts);
+
+/// Adds a target: kernels, launch list, arena, constants. `planned` is the step
+/// at stage `plan` for the target's device. The first target decides the
+/// gradient buckets (of at most 25 MB, in the order in which its gradients are
+/// final).
+void addTarget(bundle::Bundle &bundle, mlir::ModuleOp planned, TargetCode code);
 
 } // namespace nova
 

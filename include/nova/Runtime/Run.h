@@ -67,31 +67,60 @@ struct RunOptions {
   std::vector<std::string> set;
   /// Where to write `out/<i>` and the final `in/<name>`.
   std::optional<std::string> out;
-  /// "host", the ordinal of a GPU, or "" for the default.
+  /// "host", the ordinal of a GPU, or "": host where the bundle has that
+  /// target, else GPU 0.
   std::string device;
   /// Host: 0 is one per usable CPU.
   unsigned threads = 0;
+  /// PTX may go to the driver's compiler; said on `log` where it does.
   bool allowJit = false;
+  /// How launches get onto a GPU: "graph", "chain" (a graph, one launch after
+  /// the other), "plain" (one call per launch), or "" for graph.
+  std::string launch;
+  bool time = false;
   bool json = false;
 };
 
 /// Runs `steps` steps. On `out`, one line per step: "step K  loss X" (all loss
 /// outputs); with `json` one object at the end instead. Timing goes to `log`.
+///
+/// With `time`, steps run back to back and only the last one's losses are read;
+/// then come the times, with `json` as the object `timing`:
+///   open_ms                   of the CPU, by part: manifest, choose (opens the
+///                             driver), load (context, modules, constants),
+///                             arena, buffers
+///   first_launch_ms           of the CPU: it builds the graph
+///   open_to_first_launch_ms   the sum of the above
+///   step_ms                   of the device, by events around each step but
+///                             the first; what advances scalars is not in it
+///   launch_us                 of the CPU, the same steps
+///   bind_unchanged_launch_us, bind_all_changed_launch_us
+///                             of the CPU, on an idle GPU: bind all buffers,
+///                             the same or every one elsewhere, and launch;
+///                             null for host, or without memory for a second
+///                             set
+///   graph_nodes
+/// each of several values as count, min, median, mean, max.
 Status run(const RunOptions &options, std::ostream &out, std::ostream &log);
 
 struct VerifyOptions {
   std::string bundle;
   /// Compare one step with this file's `out/<i>`.
   std::optional<std::string> data;
-  /// Or, on random inputs, with the host target of `reference`, or of the
-  /// bundle itself when that is empty.
+  /// Or, on random inputs, with the host target of `reference`; when that is
+  /// empty, every other target of the bundle that runs here with the bundle's
+  /// own host target.
   std::optional<uint64_t> seed;
   std::string reference;
   /// Instead of the column's three numbers: "not the standard rule".
   std::optional<double> tolerance;
   bool simulate = false;
+  /// As in RunOptions. With a seed and no `reference`, "" is every target that
+  /// runs on GPU 0.
   std::string device;
   unsigned threads = 0;
+  bool allowJit = false;
+  std::string launch;
   bool json = false;
 };
 

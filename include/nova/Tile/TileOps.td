@@ -195,8 +195,8 @@ def Tile_AllocOp : Tile_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
 def Tile_AsyncLoadOp : Tile_Op<"async_load", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "starts copying a tile of memory into a slot";
   let description = [{
-    As `tile.load`, into slot `slot` (mod the number of slots). `when`, a scalar:
-    false starts nothing. What is outside the memory becomes zero. The slot may be
+    As `tile.load`, into slot `slot`, 0 to slots - 1. `when`, a scalar: false starts
+    nothing. What is outside the memory becomes zero. The slot may be
     read after a `tile.wait` on a token that this one was committed with.
   }];
   let arguments = (ins AnyMemRef:$memory, Variadic<Index>:$offsets, Tile_Buffer:$buffer, Index:$slot,

@@ -56,6 +56,7 @@ double floating(const Tensor &t, uint64_t h) {
 } // namespace
 
 void Session::randomInputs(uint64_t seed) {
+  uploaded = false;
   int64_t bound = 127;
   bool any = false;
   for (const Tensor &t : inputs)

@@ -8,9 +8,10 @@
 #include "nova/Runtime/Run.h"
 
 #include "Session.h"
+#include "Stopwatch.h"
 #include "Text.h"
+#include "Timing.h"
 
-#include <chrono>
 #include <ostream>
 
 using namespace nova;
@@ -28,21 +29,111 @@ lossesOf(const Session &session) {
   return out;
 }
 
-Status save(const Session &session, const std::string &path) {
+Status save(Session &session, const std::string &path) {
   std::vector<std::string> storage;
   std::vector<SafetensorsTensor> tensors;
   storage.reserve(session.outputs.size() + session.inputs.size());
-  auto add = [&](std::string name, const Tensor &t, std::string bytes) {
-    storage.push_back(std::move(bytes));
+  auto add = [&](std::string name, const Tensor &t,
+                 Expected<std::string> bytes) -> Status {
+    if (!bytes)
+      return bytes.error();
+    storage.push_back(std::move(*bytes));
     tensors.push_back({std::move(name),
                        std::string(safetensorsDtypeOf(t.dtypeName)), t.shape,
                        storage.back().data(), storage.back().size()});
+    return Status::ok();
   };
   for (uint32_t i = 0; i < session.outputs.size(); ++i)
-    add("out/" + std::to_string(i), session.outputs[i], session.output(i));
+    if (Status s = add("out/" + std::to_string(i), session.outputs[i],
+                       session.output(i));
+        !s)
+      return s;
   for (uint32_t i = 0; i < session.inputs.size(); ++i)
-    add("in/" + session.inputs[i].name, session.inputs[i], session.input(i));
+    if (Status s = add("in/" + session.inputs[i].name, session.inputs[i],
+                       session.input(i));
+        !s)
+      return s;
   return writeSafetensors(path, std::move(tensors));
+}
+
+/// The losses of the last step, on a line for people and as JSON.
+Status readLosses(Session &session, std::string &line, nlohmann::json &values) {
+  values = nlohmann::json::array();
+  for (auto [index, tensor] : lossesOf(session)) {
+    Expected<std::string> bytes = session.output(index);
+    if (!bytes)
+      return bytes.error();
+    double value = rt::loadElement(tensor->dtype, bytes->data());
+    values.push_back(jsonNumber(value));
+    line += "  loss ";
+    line += numberText(tensor->dtype, value);
+  }
+  return Status::ok();
+}
+
+std::string whereText(const Session &session) {
+  if (session.onGpu)
+    return session.targetName + " (" + session.deviceName + ")";
+  return session.targetName + ", " + std::to_string(session.threads()) +
+         (session.threads() == 1 ? " thread" : " threads");
+}
+
+/// What both ways to run print at the end of `--json`.
+nlohmann::json headOf(const RunOptions &options, const Session &session) {
+  return {{"bundle", options.bundle},
+          {"name", session.name},
+          {"target", session.targetName},
+          {"device", session.deviceName},
+          {"threads", session.threads()}};
+}
+
+void printJson(const nlohmann::json &json, std::ostream &out) {
+  out << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
+      << '\n';
+}
+
+Status runTimed(const RunOptions &options, Session &session,
+                std::ostream &out) {
+  Expected<Timings> timings = timeSteps(session, options.steps);
+  if (!timings)
+    return timings.error();
+  std::string line = "step " + std::to_string(options.steps);
+  nlohmann::json losses;
+  if (Status s = readLosses(session, line, losses); !s)
+    return s;
+  if (options.out)
+    if (Status s = save(session, *options.out); !s)
+      return s;
+  if (Status s = timeBinding(session, *timings); !s)
+    return s;
+  nlohmann::json json = toJson(*timings, session);
+  if (options.json) {
+    nlohmann::json head = headOf(options, session);
+    head["launch"] = options.launch.empty() ? "graph" : options.launch;
+    head["steps"] = {{{"step", options.steps}, {"losses", losses}}};
+    head["timing"] = std::move(json);
+    printJson(head, out);
+    return Status::ok();
+  }
+  auto number = [](double v) {
+    return numberText(rt::DType::F32, std::round(v * 1000) / 1000);
+  };
+  out << line << "\nstep, ms on " << whereText(session) << ": "
+      << summary(timings->step)
+      << "\nlaunch, us of CPU: " << summary(timings->launch);
+  if (timings->unchanged)
+    out << "\nbind and launch, us of CPU, nothing changed: "
+        << summary(*timings->unchanged)
+        << "\nbind and launch, us of CPU, every address changed: "
+        << summary(*timings->rebound);
+  out << "\nopen to first launch, ms: "
+      << number(session.times.total() + timings->firstLaunch) << " (manifest "
+      << number(session.times.open) << ", choose "
+      << number(session.times.choose) << ", load " << number(session.times.load)
+      << ", arena " << number(session.times.create) << ", buffers "
+      << number(session.times.bind) << ", first launch "
+      << number(timings->firstLaunch) << ")\n";
+  return Status::ok();
 }
 
 } // namespace
@@ -53,8 +144,13 @@ Status run::run(const RunOptions &options, std::ostream &out,
     return Error{ErrorCode::Usage,
                  "inputs from a data file and from a seed, expected one",
                  {}};
-  Expected<std::unique_ptr<Session>> opened = Session::open(
-      options.bundle, options.device, options.threads, options.allowJit);
+  SessionOptions how;
+  how.bundle = options.bundle;
+  how.device = options.device;
+  how.threads = options.threads;
+  how.allowJit = options.allowJit;
+  how.launch = options.launch;
+  Expected<std::unique_ptr<Session>> opened = Session::open(how, log);
   if (!opened)
     return opened.error();
   Session &session = **opened;
@@ -72,24 +168,24 @@ Status run::run(const RunOptions &options, std::ostream &out,
   for (const std::string &assignment : options.set)
     if (Status s = session.set(assignment); !s)
       return s;
+  if (options.time)
+    return runTimed(options, session, out);
 
-  auto losses = lossesOf(session);
   nlohmann::json steps = nlohmann::json::array();
-  std::chrono::duration<double, std::milli> busy{0};
+  double busy = 0;
+  if (Status s = session.upload(); !s)
+    return s;
   for (uint64_t step = 1; step <= options.steps; ++step) {
-    auto begin = std::chrono::steady_clock::now();
+    Stopwatch watch;
     if (Status s = session.step(); !s)
       return s;
-    busy += std::chrono::steady_clock::now() - begin;
-    nlohmann::json values = nlohmann::json::array();
+    if (Status s = session.synchronize(); !s)
+      return s;
+    busy += watch.lap();
+    nlohmann::json values;
     std::string line = "step " + std::to_string(step);
-    for (auto [index, tensor] : losses) {
-      double value =
-          rt::loadElement(tensor->dtype, session.output(index).data());
-      values.push_back(jsonNumber(value));
-      line += "  loss ";
-      line += numberText(tensor->dtype, value);
-    }
+    if (Status s = readLosses(session, line, values); !s)
+      return s;
     if (options.json)
       steps.push_back({{"step", step}, {"losses", values}});
     else
@@ -101,19 +197,15 @@ Status run::run(const RunOptions &options, std::ostream &out,
   if (options.out)
     if (Status s = save(session, *options.out); !s)
       return s;
-  double each = options.steps ? busy.count() / double(options.steps) : 0;
-  if (options.json)
-    out << nlohmann::json({{"bundle", options.bundle},
-                           {"name", session.name},
-                           {"target", session.targetName},
-                           {"threads", session.threads()},
-                           {"milliseconds_per_step", each},
-                           {"steps", steps}})
-               .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
-        << '\n';
+  double each = options.steps ? busy / double(options.steps) : 0;
+  if (options.json) {
+    nlohmann::json json = headOf(options, session);
+    json["milliseconds_per_step"] = each;
+    json["steps"] = std::move(steps);
+    printJson(json, out);
+  }
   log << options.steps << (options.steps == 1 ? " step, " : " steps, ")
       << numberText(rt::DType::F32, std::round(each * 1000) / 1000)
-      << " ms per step on " << session.targetName << ", " << session.threads()
-      << (session.threads() == 1 ? " thread" : " threads") << '\n';
+      << " ms per step on " << whereText(session) << '\n';
   return Status::ok();
 }

@@ -7,9 +7,12 @@
 
 #include "Session.h"
 
+#include "Stopwatch.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <ostream>
 
 using namespace nova;
 using namespace nova::run;
@@ -41,6 +44,7 @@ Tensor tensorOf(const nova_rt_tensor_t &t) {
   out.shape.assign(t.shape, t.shape + t.rank);
   out.strides.assign(t.strides, t.strides + t.rank);
   out.bytes = t.bytes;
+  out.alignment = t.alignment;
   out.elements = 1;
   for (int64_t extent : out.shape)
     out.elements *= static_cast<uint64_t>(extent);
@@ -51,8 +55,20 @@ Tensor tensorOf(const nova_rt_tensor_t &t) {
   return out;
 }
 
-Expected<int32_t> deviceOf(const std::string &text) {
-  if (text.empty() || text == "host")
+Expected<int32_t> launchOf(const std::string &text) {
+  if (text.empty() || text == "graph")
+    return NOVA_RT_LAUNCH_GRAPH;
+  if (text == "chain")
+    return NOVA_RT_LAUNCH_CHAIN;
+  if (text == "plain")
+    return NOVA_RT_LAUNCH_PLAIN;
+  return usage("launch \"" + text + "\", expected graph, chain or plain");
+}
+
+} // namespace
+
+Expected<int32_t> run::deviceOf(const std::string &text) {
+  if (text == "host")
     return NOVA_RT_DEVICE_HOST;
   int32_t ordinal = -1;
   auto end = std::from_chars(text.data(), text.data() + text.size(), ordinal);
@@ -62,8 +78,6 @@ Expected<int32_t> deviceOf(const std::string &text) {
                  "\", expected host or the number of a GPU");
   return ordinal;
 }
-
-} // namespace
 
 Error run::abiError(nova_rt_status_t status) {
   return {static_cast<ErrorCode>(status), nova_rt_error_message(),
@@ -96,83 +110,194 @@ bool run::scatter(const Tensor &t, std::string_view dense, void *buffer) {
   return !shared || gather(t, buffer) == dense;
 }
 
-Expected<std::unique_ptr<Session>> Session::open(const std::string &bundle,
-                                                 const std::string &device,
-                                                 unsigned threads,
-                                                 bool allowJit) {
+Expected<std::unique_ptr<Session>> Session::open(const SessionOptions &options,
+                                                 std::ostream &log) {
   std::unique_ptr<Session> session(new Session);
-  if (Status s = session->start(bundle, device, threads, allowJit); !s)
+  if (Status s = session->start(options, log); !s)
     return s.error();
   return session;
 }
 
 Session::~Session() {
+  // The GPU may still be at work on the buffers after a failure.
+  if (queue)
+    nova_rt_stream_synchronize(program, queue);
   nova_rt_instance_close(instance);
+  if (onGpu && program)
+    for (std::vector<Tensor> *tensors : {&inputs, &outputs})
+      for (const Tensor &t : *tensors)
+        nova_rt_memory_free(program, t.device);
+  if (queue)
+    nova_rt_stream_destroy(program, queue);
   nova_rt_program_close(program);
   nova_rt_bundle_close(bundle);
 }
 
-Status Session::start(const std::string &path, const std::string &device,
-                      unsigned threads, bool allowJit) {
-  Expected<int32_t> ordinal = deviceOf(device);
-  if (!ordinal)
-    return ordinal.error();
-  nova_rt_status_t status = nova_rt_bundle_open(path.c_str(), &bundle);
-  if (status)
-    return abiError(status);
-  uint32_t target = 0;
-  if ((status = nova_rt_bundle_choose(bundle, *ordinal, &target)))
-    return abiError(status);
-  nova_rt_load_options_t load = {};
-  load.struct_size = sizeof load;
-  load.allow_jit = allowJit;
-  if ((status = nova_rt_program_load(bundle, target, &load, &program)))
-    return abiError(status);
-  nova_rt_instance_options_t create = {};
-  create.struct_size = sizeof create;
-  create.threads = threads;
-  if ((status = nova_rt_instance_create(program, &create, &instance)))
-    return abiError(status);
-
+Status Session::choose(const SessionOptions &options, int32_t &device,
+                       uint32_t &target) {
   nova_rt_bundle_info_t info = {};
   info.struct_size = sizeof info;
+  if (nova_rt_status_t status = nova_rt_bundle_info(bundle, &info))
+    return abiError(status);
+  bool hasHost = false;
+  for (uint32_t i = 0; i < info.targets; ++i) {
+    nova_rt_target_t t = {};
+    t.struct_size = sizeof t;
+    if (nova_rt_status_t status = nova_rt_bundle_target(bundle, i, &t))
+      return abiError(status);
+    hasHost |= std::string_view(t.name) == "host";
+  }
+  if (options.device.empty()) {
+    device = hasHost || !info.targets ? NOVA_RT_DEVICE_HOST : 0;
+  } else {
+    Expected<int32_t> ordinal = deviceOf(options.device);
+    if (!ordinal)
+      return ordinal.error();
+    device = *ordinal;
+  }
+  nova_rt_choose_options_t how = {};
+  how.struct_size = sizeof how;
+  how.device = device;
+  how.allow_jit = options.allowJit;
+  nova_rt_status_t status =
+      options.target ? nova_rt_bundle_check(bundle, *options.target, &how)
+                     : nova_rt_bundle_choose_for(bundle, &how, &target);
+  if (status)
+    return abiError(status);
+  if (options.target)
+    target = *options.target;
+  return Status::ok();
+}
+
+Status Session::start(const SessionOptions &options, std::ostream &log) {
+  Expected<int32_t> launch = launchOf(options.launch);
+  if (!launch)
+    return launch.error();
+  if (!options.device.empty())
+    if (Expected<int32_t> ordinal = deviceOf(options.device); !ordinal)
+      return ordinal.error();
+  Stopwatch watch;
+  nova_rt_status_t status =
+      nova_rt_bundle_open(options.bundle.c_str(), &bundle);
+  if (status)
+    return abiError(status);
+  times.open = watch.lap();
+  int32_t device = NOVA_RT_DEVICE_HOST;
+  uint32_t target = 0;
+  if (Status s = choose(options, device, target); !s)
+    return s;
+  if (Status s = readSignature(); !s)
+    return s;
+  times.choose = watch.lap();
+
+  onGpu = device >= 0;
+  nova_rt_load_options_t load = {};
+  load.struct_size = sizeof load;
+  load.allow_jit = options.allowJit;
+  load.device = onGpu ? device : 0;
+  for (const std::vector<Tensor> *tensors : {&inputs, &outputs})
+    for (const Tensor &t : *tensors)
+      if (onGpu && !t.updates)
+        load.caller_bytes += t.bytes;
+  if ((status = nova_rt_program_load(bundle, target, &load, &program)))
+    return abiError(status);
+  nova_rt_program_info_t loaded = {};
+  loaded.struct_size = sizeof loaded;
   nova_rt_target_t described = {};
   described.struct_size = sizeof described;
-  if ((status = nova_rt_bundle_info(bundle, &info)) ||
+  if ((status = nova_rt_program_info(program, &loaded)) ||
       (status = nova_rt_bundle_target(bundle, target, &described)))
+    return abiError(status);
+  targetName = described.name;
+  targetDevice = described.device;
+  deviceName = loaded.device_name;
+  times.load = watch.lap();
+  if (loaded.jit)
+    log << "the driver compiled the PTX of target " << targetName << " ("
+        << targetDevice << ") for " << deviceName << '\n';
+
+  nova_rt_instance_options_t create = {};
+  create.struct_size = sizeof create;
+  create.threads = options.threads;
+  create.launch = *launch;
+  if ((status = nova_rt_instance_create(program, &create, &instance)) ||
+      (status = nova_rt_stream_create(program, &queue)))
+    return abiError(status);
+  times.create = watch.lap();
+  if (Status s = giveBuffers(); !s)
+    return s;
+  times.bind = watch.lap();
+  return Status::ok();
+}
+
+Status Session::readSignature() {
+  nova_rt_bundle_info_t info = {};
+  info.struct_size = sizeof info;
+  if (nova_rt_status_t status = nova_rt_bundle_info(bundle, &info))
     return abiError(status);
   name = info.name;
   matmul = info.matmul;
   graph16bit = info.graph_16bit != 0;
-  targetName = described.name;
-
   for (bool isInput : {true, false}) {
     uint32_t count = isInput ? info.inputs : info.outputs;
     for (uint32_t i = 0; i < count; ++i) {
       nova_rt_tensor_t t = {};
       t.struct_size = sizeof t;
-      if ((status = isInput ? nova_rt_bundle_input(bundle, i, &t)
-                            : nova_rt_bundle_output(bundle, i, &t)))
+      if (nova_rt_status_t status = isInput
+                                        ? nova_rt_bundle_input(bundle, i, &t)
+                                        : nova_rt_bundle_output(bundle, i, &t))
         return abiError(status);
-      Tensor tensor = tensorOf(t);
-      if (!tensor.updates) {
+      (isInput ? inputs : outputs).push_back(tensorOf(t));
+    }
+  }
+  return Status::ok();
+}
+
+Status Session::giveBuffers() {
+  std::vector<void *> addresses[2];
+  for (bool isInput : {true, false})
+    for (Tensor &t : isInput ? inputs : outputs) {
+      if (!t.updates) {
         Expected<Memory> memory =
-            allocate(t.bytes, std::max<uint64_t>(t.alignment, 64), tensor.name);
+            allocate(t.bytes, std::max<uint64_t>(t.alignment, 64), t.name);
         if (!memory)
           return memory.error();
         // Gaps between strides have a value too: runs repeat bit for bit.
         std::memset(memory->get(), 0, t.bytes);
-        status = isInput
-                     ? nova_rt_instance_bind_input(instance, i, memory->get())
-                     : nova_rt_instance_bind_output(instance, i, memory->get());
-        if (status)
+        t.memory = std::move(*memory);
+        if (!onGpu)
+          t.device = t.data();
+        else if (nova_rt_status_t status =
+                     nova_rt_memory_alloc(program, t.bytes, &t.device))
           return abiError(status);
-        tensor.memory = std::move(*memory);
       }
-      (isInput ? inputs : outputs).push_back(std::move(tensor));
+      addresses[isInput].push_back(t.device);
     }
-  }
+  nova_rt_status_t status =
+      nova_rt_instance_bind(instance, addresses[1].data(), addresses[1].size(),
+                            addresses[0].data(), addresses[0].size());
+  return status ? Status(abiError(status)) : Status::ok();
+}
+
+Status Session::upload() {
+  if (!onGpu || uploaded)
+    return Status::ok();
+  for (const std::vector<Tensor> *tensors : {&inputs, &outputs})
+    for (const Tensor &t : *tensors)
+      if (!t.updates && t.bytes)
+        if (nova_rt_status_t status = nova_rt_memory_write(
+                program, t.device, t.data(), t.bytes, queue))
+          return abiError(status);
+  uploaded = true;
   return Status::ok();
+}
+
+Status Session::fetch(const Tensor &t) {
+  if (!onGpu || !uploaded || !t.bytes)
+    return Status::ok();
+  nova_rt_status_t status =
+      nova_rt_memory_read(program, t.data(), t.device, t.bytes, queue);
+  return status ? Status(abiError(status)) : Status::ok();
 }
 
 Expected<std::string> run::readTensor(const SafetensorsFile &file,
@@ -196,6 +321,7 @@ Expected<std::string> run::readTensor(const SafetensorsFile &file,
 }
 
 Status Session::loadInputs(const SafetensorsFile &file) {
+  uploaded = false;
   for (const SafetensorsEntry &entry : file.entries()) {
     if (entry.name.rfind("in/", 0) != 0)
       continue;
@@ -223,6 +349,7 @@ Status Session::loadInputs(const SafetensorsFile &file) {
 }
 
 Status Session::set(const std::string &assignment) {
+  uploaded = false;
   size_t equals = assignment.find('=');
   if (equals == std::string::npos || equals == 0)
     return usage("\"" + assignment + "\", expected NAME=VALUE");
@@ -272,21 +399,33 @@ Status Session::set(const std::string &assignment) {
 }
 
 Status Session::step() {
-  nova_rt_status_t status = nova_rt_instance_launch(instance, nullptr);
+  if (Status s = upload(); !s)
+    return s;
+  nova_rt_status_t status = nova_rt_instance_launch(instance, queue);
   return status ? Status(abiError(status)) : Status::ok();
 }
 
 Status Session::advance() {
-  nova_rt_status_t status = nova_rt_instance_advance(instance, nullptr);
+  nova_rt_status_t status = nova_rt_instance_advance(instance, queue);
   return status ? Status(abiError(status)) : Status::ok();
 }
 
-std::string Session::output(uint32_t index) const {
-  const Tensor &t = outputs[index];
-  return gather(t, t.updates ? inputs[*t.updates].data() : t.data());
+Status Session::synchronize() {
+  nova_rt_status_t status = nova_rt_stream_synchronize(program, queue);
+  return status ? Status(abiError(status)) : Status::ok();
 }
 
-std::string Session::input(uint32_t index) const {
+Expected<std::string> Session::output(uint32_t index) {
+  const Tensor &t = outputs[index];
+  const Tensor &owner = t.updates ? inputs[*t.updates] : t;
+  if (Status s = fetch(owner); !s)
+    return s.error();
+  return gather(t, owner.data());
+}
+
+Expected<std::string> Session::input(uint32_t index) {
+  if (Status s = fetch(inputs[index]); !s)
+    return s.error();
   return gather(inputs[index], inputs[index].data());
 }
 

@@ -17,6 +17,7 @@
 #include "nova/Support/Error.h"
 #include "nova/Support/Safetensors.h"
 
+#include <iosfwd>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,15 +34,20 @@ struct Tensor {
   std::vector<int64_t> shape, strides; ///< strides in elements
   uint64_t bytes = 0;                  ///< of the buffer
   uint64_t elements = 0;               ///< of the shape
+  uint64_t alignment = 1;              ///< of the buffer, in bytes
   std::optional<uint32_t> updates;
   std::optional<double> advance;
-  rt::Memory memory;
+  rt::Memory memory;      ///< In the process.
+  void *device = nullptr; ///< Where the target has it: `memory`, or on a GPU.
 
   void *data() const { return memory.get(); }
 };
 
 /// The last error of the C ABI on this thread, with `status` as its code.
 Error abiError(nova_rt_status_t status);
+
+/// "host" or a number, as nova_rt_bundle_choose takes it.
+Expected<int32_t> deviceOf(const std::string &text);
 
 /// "float32 [2,3]".
 std::string describe(const Tensor &tensor);
@@ -71,21 +77,46 @@ template <typename F> void forEachElement(const Tensor &t, F f) {
 std::string gather(const Tensor &tensor, const void *buffer);
 bool scatter(const Tensor &tensor, std::string_view dense, void *buffer);
 
+struct SessionOptions {
+  std::string bundle;
+  /// "host", a number, or "" for host where the bundle has that target, else
+  /// GPU 0.
+  std::string device;
+  /// This target of the bundle, not the one that is chosen for the device.
+  std::optional<uint32_t> target;
+  unsigned threads = 0;
+  bool allowJit = false;
+  /// "graph", "chain", "plain", or "" for graph.
+  std::string launch;
+};
+
+/// Milliseconds that opening took, by part.
+struct OpenTimes {
+  double open = 0;   ///< The manifest.
+  double choose = 0; ///< With the driver.
+  double load = 0;   ///< With the context of the device.
+  double create = 0; ///< The arena.
+  double bind = 0;   ///< The buffers of the signature.
+  double total() const { return open + choose + load + create + bind; }
+};
+
 class Session {
 public:
-  /// Opens, chooses by `device` ("host", a number, or "" for host), loads,
-  /// allocates and binds.
-  static Expected<std::unique_ptr<Session>> open(const std::string &bundle,
-                                                 const std::string &device,
-                                                 unsigned threads,
-                                                 bool allowJit);
+  /// Opens, chooses, loads, allocates and binds. What a user should know but
+  /// did not ask for goes to `log`.
+  static Expected<std::unique_ptr<Session>> open(const SessionOptions &options,
+                                                 std::ostream &log);
   ~Session();
   Session(const Session &) = delete;
   Session &operator=(const Session &) = delete;
 
   std::vector<Tensor> inputs, outputs;
-  std::string name, matmul, targetName;
+  std::string name, matmul, targetName, targetDevice;
+  /// "NVIDIA H200"; for host the instruction set.
+  std::string deviceName;
   bool graph16bit = false;
+  bool onGpu = false;
+  OpenTimes times;
 
   /// Every input from `in/<name>`.
   Status loadInputs(const SafetensorsFile &file);
@@ -94,21 +125,37 @@ public:
   /// "NAME=VALUE" into a scalar input.
   Status set(const std::string &assignment);
 
+  /// Inputs that were set since the last step go to the device.
+  Status upload();
+  /// Enqueues a step and, in advance(), what comes between two.
   Status step();
   Status advance();
-  /// Row-major bytes of output i after a step.
-  std::string output(uint32_t index) const;
-  std::string input(uint32_t index) const;
+  Status synchronize();
+  /// Row-major bytes of output i after a step, of an input before or after.
+  Expected<std::string> output(uint32_t index);
+  Expected<std::string> input(uint32_t index);
   unsigned threads() const;
+
+  // For those who measure.
+  const nova_rt_program_t *loaded() const { return program; }
+  nova_rt_instance_t *handle() const { return instance; }
+  void *stream() const { return queue; }
+  /// The bytes of a tensor of the device, into its `memory`.
+  Status fetch(const Tensor &tensor);
 
 private:
   Session() = default;
-  Status start(const std::string &bundle, const std::string &device,
-               unsigned threads, bool allowJit);
+  Status start(const SessionOptions &options, std::ostream &log);
+  Status choose(const SessionOptions &options, int32_t &device,
+                uint32_t &target);
+  Status readSignature();
+  Status giveBuffers();
 
   nova_rt_bundle_t *bundle = nullptr;
   nova_rt_program_t *program = nullptr;
   nova_rt_instance_t *instance = nullptr;
+  void *queue = nullptr;
+  bool uploaded = false; ///< The device has what `memory` has, or newer.
 };
 
 /// The bytes of tensor `key` of the file; it must have the dtype and shape of

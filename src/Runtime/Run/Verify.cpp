@@ -7,9 +7,8 @@
 
 #include "nova/Runtime/Run.h"
 
-#include "Judge.h"
+#include "Report.h"
 #include "Session.h"
-#include "Text.h"
 
 #include <algorithm>
 #include <ostream>
@@ -20,132 +19,9 @@ using Json = nlohmann::json;
 
 namespace {
 
-/// What the outputs should be, from a file or from another session.
-struct Reference {
-  std::vector<std::string> outputs; ///< Row-major bytes.
-};
-
-struct Row {
-  uint32_t index;
-  const Tensor *tensor;
-  std::string name; ///< With updates, of the input that it replaces.
-  Judgement judgement;
-};
-
-struct Report {
-  Column column;
-  bool standard = true;
-  std::string compared; ///< "the data file 'x'".
-  std::vector<Row> rows;
-
-  size_t count(Verdict verdict) const {
-    return static_cast<size_t>(
-        std::count_if(rows.begin(), rows.end(), [&](const Row &r) {
-          return r.judgement.verdict == verdict;
-        }));
-  }
-  /// The row that uses most of a bound, or null.
-  const Row *worst() const {
-    const Row *worst = nullptr;
-    for (const Row &r : rows)
-      if (!worst ||
-          r.judgement.measure.largest() > worst->judgement.measure.largest())
-        worst = &r;
-    return worst;
-  }
-  bool anyUpdateTested() const {
-    return std::any_of(rows.begin(), rows.end(), [](const Row &r) {
-      return r.judgement.verdict == Verdict::Passed &&
-             (r.tensor->role == "update" || r.tensor->role == "gradient");
-    });
-  }
-};
-
-const char *verdictText(Verdict v) {
-  switch (v) {
-  case Verdict::Passed:
-    return "pass";
-  case Verdict::Failed:
-    return "FAIL";
-  case Verdict::Untested:
-    return "untested";
-  }
-  return "";
-}
-
-std::string padded(std::string text, size_t width) {
-  if (text.size() < width)
-    text.append(width - text.size(), ' ');
-  return text;
-}
-
-void printText(const Report &report, std::ostream &out) {
-  out << "compared with " << report.compared << '\n';
-  if (report.standard)
-    out << "column " << report.column.name << ": tau "
-        << fractionText(report.column.tau) << ", tau2 "
-        << fractionText(report.column.tau2) << ", tau_loss "
-        << fractionText(report.column.tauLoss) << '\n';
-  else
-    out << "not the standard rule: tolerance "
-        << fractionText(report.column.tau) << " given by hand\n";
-  out << "output  role      verdict   of tau   of tau2  of loss  tensor\n";
-  for (const Row &r : report.rows) {
-    const Measure &m = r.judgement.measure;
-    bool isFloat = rt::isFloat(r.tensor->dtype);
-    auto cell = [&](bool there, double value) {
-      return padded(there ? fractionText(value) : "-", 9);
-    };
-    out << padded("out/" + std::to_string(r.index), 8)
-        << padded(r.tensor->role, 10)
-        << padded(verdictText(r.judgement.verdict), 10)
-        << cell(isFloat, m.element) << cell(isFloat, m.norm)
-        << cell(isFloat && r.tensor->role == "loss", m.loss) << r.name;
-    if (m.mismatches)
-      out << ": " << m.mismatches << " of " << r.tensor->elements
-          << (isFloat ? " NaN or inf where the other is not"
-                      : " elements differ");
-    out << '\n';
-  }
-}
-
-Json toJson(const Report &report) {
-  Json rows = Json::array();
-  for (const Row &r : report.rows) {
-    const Measure &m = r.judgement.measure;
-    bool isLoss = r.tensor->role == "loss";
-    rows.push_back(
-        {{"output", r.index},
-         {"role", r.tensor->role},
-         {"tensor", r.name},
-         {"dtype", r.tensor->dtypeName},
-         {"elements", r.tensor->elements},
-         {"verdict", r.judgement.verdict == Verdict::Failed
-                         ? "fail"
-                         : verdictText(r.judgement.verdict)},
-         {"used_tau", jsonNumber(m.element)},
-         {"used_tau2", jsonNumber(m.norm)},
-         {"used_tau_loss", isLoss ? jsonNumber(m.loss) : Json(nullptr)},
-         {"mismatches", m.mismatches}});
-  }
-  const Row *worst = report.worst();
-  return {{"compared_with", report.compared},
-          {"column", report.standard ? Json(report.column.name) : Json()},
-          {"standard_rule", report.standard},
-          {"tau", report.column.tau},
-          {"tau2", report.column.tau2},
-          {"tau_loss", report.column.tauLoss},
-          {"outputs", rows},
-          {"tested", report.count(Verdict::Passed)},
-          {"untested", report.count(Verdict::Untested)},
-          {"failed", report.count(Verdict::Failed)},
-          {"largest_used",
-           jsonNumber(worst ? worst->judgement.measure.largest() : 0)}};
-}
-
-std::string dump(const Json &json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+/// What the outputs should be, from a file or from another session: row-major
+/// bytes.
+using Reference = std::vector<std::string>;
 
 std::string nameOf(const Session &session, uint32_t output) {
   const Tensor &t = session.outputs[output];
@@ -153,16 +29,27 @@ std::string nameOf(const Session &session, uint32_t output) {
   return shown.path.empty() ? shown.name : shown.path;
 }
 
-Error verificationError(std::string message) {
-  return {ErrorCode::Verification, std::move(message), {}};
+Expected<Reference> outputsOf(Session &session) {
+  Reference outputs;
+  for (uint32_t i = 0; i < session.outputs.size(); ++i) {
+    Expected<std::string> bytes = session.output(i);
+    if (!bytes)
+      return bytes.error();
+    outputs.push_back(std::move(*bytes));
+  }
+  return outputs;
 }
 
 /// One step of `session`, judged against `reference`; the inputs are there.
 Expected<Report> judgeStep(Session &session, const Reference &reference,
                            const VerifyOptions &options) {
   Report report;
-  report.column = columnOf(session.matmul, session.graph16bit,
-                           session.targetName == "host");
+  report.column = columnOf(session.matmul, session.graph16bit, !session.onGpu);
+  report.target = session.targetName;
+  if (session.onGpu) {
+    report.target += " (" + session.targetDevice + ")";
+    report.device = session.deviceName;
+  }
   if (options.tolerance) {
     report.standard = false;
     double tau = *options.tolerance;
@@ -171,63 +58,62 @@ Expected<Report> judgeStep(Session &session, const Reference &reference,
   // What updates replace is gone after the step.
   std::vector<std::string> before(session.outputs.size());
   for (size_t i = 0; i < session.outputs.size(); ++i)
-    if (session.outputs[i].updates)
-      before[i] = session.input(*session.outputs[i].updates);
+    if (session.outputs[i].updates) {
+      Expected<std::string> bytes = session.input(*session.outputs[i].updates);
+      if (!bytes)
+        return bytes.error();
+      before[i] = std::move(*bytes);
+    }
   if (Status s = session.step(); !s)
     return s.error();
+  Expected<Reference> ours = outputsOf(session);
+  if (!ours)
+    return ours.error();
   for (uint32_t i = 0; i < session.outputs.size(); ++i) {
     const Tensor &t = session.outputs[i];
     report.rows.push_back(
         {i, &t, nameOf(session, i),
-         judge(report.column, t.role == "loss", t.dtype, t.elements,
-               session.output(i), reference.outputs[i], before[i])});
+         judge(report.column, t.role == "loss", t.dtype, t.elements, (*ours)[i],
+               reference[i], before[i])});
   }
   return report;
 }
 
 Status conclude(const Report &report, const VerifyOptions &options,
                 std::ostream &out) {
-  size_t failed = report.count(Verdict::Failed);
-  size_t tested = report.count(Verdict::Passed);
-  bool passed = failed == 0 && report.anyUpdateTested();
   if (options.json) {
     Json json = toJson(report);
     json["bundle"] = options.bundle;
-    json["passed"] = passed;
     out << dump(json);
   } else {
-    printText(report, out);
-    out << (passed ? "verified: " : "not verified: ") << report.rows.size()
-        << " outputs, " << tested << " passed, "
-        << report.count(Verdict::Untested) << " untested, " << failed
-        << " failed";
-    if (const Row *worst = report.worst())
-      out << "; largest used fraction "
-          << fractionText(worst->judgement.measure.largest()) << " (out/"
-          << worst->index << ")";
-    out << '\n';
+    print(report, out);
   }
   out.flush();
-  if (passed)
-    return Status::ok();
-  if (!failed)
-    return verificationError("no update and no gradient is tested: zeros or "
-                             "the inputs themselves would pass for each");
-  const Row &worst = *report.worst();
-  const Measure &m = worst.judgement.measure;
-  return verificationError(
-      std::to_string(failed) + " of " + std::to_string(report.rows.size()) +
-      " outputs are wrong, the worst out/" + std::to_string(worst.index) +
-      " (" + worst.tensor->role + " " + worst.name + "): element " +
-      std::to_string(m.worst) + " is " +
-      numberText(worst.tensor->dtype, m.got) + ", expected " +
-      numberText(worst.tensor->dtype, m.expected) + "; it uses " +
-      fractionText(m.largest()) + " of the bound");
+  return statusOf(report);
 }
 
-Status verifyData(const VerifyOptions &options, std::ostream &out) {
-  auto session =
-      Session::open(options.bundle, options.device, options.threads, false);
+SessionOptions sessionOptions(const VerifyOptions &options) {
+  SessionOptions how;
+  how.bundle = options.bundle;
+  how.device = options.device;
+  how.threads = options.threads;
+  how.allowJit = options.allowJit;
+  how.launch = options.launch;
+  return how;
+}
+
+/// The reference on the CPU.
+SessionOptions hostOptions(const std::string &bundle, unsigned threads) {
+  SessionOptions how;
+  how.bundle = bundle;
+  how.device = "host";
+  how.threads = threads;
+  return how;
+}
+
+Status verifyData(const VerifyOptions &options, std::ostream &out,
+                  std::ostream &log) {
+  auto session = Session::open(sessionOptions(options), log);
   if (!session)
     return session.error();
   Expected<SafetensorsFile> file = SafetensorsFile::open(*options.data);
@@ -242,7 +128,7 @@ Status verifyData(const VerifyOptions &options, std::ostream &out) {
                    "output " + std::to_string(i));
     if (!bytes)
       return bytes.error();
-    reference.outputs.push_back(std::move(*bytes));
+    reference.push_back(std::move(*bytes));
   }
   Expected<Report> report = judgeStep(**session, reference, options);
   if (!report)
@@ -269,12 +155,13 @@ Status sameSignature(const Session &a, const Session &b,
                   "compile both from one graph");
 }
 
-Status verifyAgainst(const VerifyOptions &options, std::ostream &out) {
-  auto session =
-      Session::open(options.bundle, options.device, options.threads, false);
+Status verifyAgainst(const VerifyOptions &options, std::ostream &out,
+                     std::ostream &log) {
+  auto session = Session::open(sessionOptions(options), log);
   if (!session)
     return session.error();
-  auto other = Session::open(options.reference, "host", options.threads, false);
+  auto other =
+      Session::open(hostOptions(options.reference, options.threads), log);
   if (!other)
     return other.error();
   if (Status s = sameSignature(**session, **other, options); !s)
@@ -283,10 +170,10 @@ Status verifyAgainst(const VerifyOptions &options, std::ostream &out) {
   (*other)->randomInputs(*options.seed);
   if (Status s = (*other)->step(); !s)
     return s;
-  Reference reference;
-  for (uint32_t i = 0; i < (*other)->outputs.size(); ++i)
-    reference.outputs.push_back((*other)->output(i));
-  Expected<Report> report = judgeStep(**session, reference, options);
+  Expected<Reference> reference = outputsOf(**other);
+  if (!reference)
+    return reference.error();
+  Expected<Report> report = judgeStep(**session, *reference, options);
   if (!report)
     return report.error();
   report->compared = "the host target of '" + options.reference +
@@ -294,28 +181,120 @@ Status verifyAgainst(const VerifyOptions &options, std::ostream &out) {
   return conclude(*report, options, out);
 }
 
+/// The targets of the bundle that run on the GPU of the options; why the others
+/// do not goes to `log`.
+Expected<std::vector<uint32_t>> targetsHere(const VerifyOptions &options,
+                                            std::ostream &log) {
+  std::vector<uint32_t> here;
+  if (options.device == "host")
+    return here;
+  nova_rt_bundle_t *bundle = nullptr;
+  if (auto status = nova_rt_bundle_open(options.bundle.c_str(), &bundle))
+    return abiError(status);
+  std::unique_ptr<nova_rt_bundle_t, void (*)(nova_rt_bundle_t *)> closer(
+      bundle, nova_rt_bundle_close);
+  nova_rt_choose_options_t how = {};
+  how.struct_size = sizeof how;
+  how.allow_jit = options.allowJit;
+  if (!options.device.empty()) {
+    Expected<int32_t> device = deviceOf(options.device);
+    if (!device)
+      return device.error();
+    how.device = *device;
+  }
+  nova_rt_target_t target = {};
+  target.struct_size = sizeof target;
+  std::optional<Error> refused;
+  for (uint32_t i = 0; !nova_rt_bundle_target(bundle, i, &target); ++i) {
+    if (std::string_view(target.name) == "host")
+      continue;
+    auto status = nova_rt_bundle_check(bundle, i, &how);
+    if (!status) {
+      here.push_back(i);
+    } else {
+      refused = abiError(status);
+      log << "not verified here: " << refused->message << '\n';
+    }
+  }
+  // A GPU that was asked for and not used is a failure.
+  if (here.empty() && !options.device.empty())
+    return refused ? *refused
+                   : Error{ErrorCode::Missing,
+                           "GPU " + options.device +
+                               " was asked for, the bundle has no target for "
+                               "a GPU",
+                           "compile it again with --target"};
+  return here;
+}
+
+/// Every target that runs here against the host target of the bundle.
+Status verifyTargets(const VerifyOptions &options,
+                     const std::vector<uint32_t> &targets, std::ostream &out,
+                     std::ostream &log) {
+  auto host = Session::open(hostOptions(options.bundle, options.threads), log);
+  if (!host)
+    return host.error();
+  (*host)->randomInputs(*options.seed);
+  if (Status s = (*host)->step(); !s)
+    return s;
+  Expected<Reference> reference = outputsOf(**host);
+  if (!reference)
+    return reference.error();
+  Status result;
+  Json reports = Json::array();
+  for (uint32_t target : targets) {
+    SessionOptions how = sessionOptions(options);
+    how.target = target;
+    if (how.device.empty())
+      how.device = "0";
+    auto session = Session::open(how, log);
+    if (!session)
+      return session.error();
+    (*session)->randomInputs(*options.seed);
+    Expected<Report> report = judgeStep(**session, *reference, options);
+    if (!report)
+      return report.error();
+    report->compared =
+        "the host target on inputs from seed " + std::to_string(*options.seed);
+    if (options.json)
+      reports.push_back(toJson(*report));
+    else
+      print(*report, out);
+    if (Status s = statusOf(*report); !s && result)
+      result = s;
+  }
+  if (options.json)
+    out << dump({{"bundle", options.bundle},
+                 {"seed", *options.seed},
+                 {"passed", bool(result)},
+                 {"targets", reports}});
+  out.flush();
+  return result;
+}
+
 /// A bundle whose only target that runs here is the reference itself: what is
 /// left to check is that it repeats, bit for bit, with any number of threads.
-Status verifyRepeats(const VerifyOptions &options, std::ostream &out) {
+Status verifyRepeats(const VerifyOptions &options, std::ostream &out,
+                     std::ostream &log) {
   std::vector<std::string> first;
   unsigned counts[] = {1, options.threads, std::max(2u, options.threads)};
   unsigned most = 1;
   for (unsigned threads : counts) {
-    auto session = Session::open(options.bundle, "host", threads, false);
+    auto session = Session::open(hostOptions(options.bundle, threads), log);
     if (!session)
       return session.error();
     (*session)->randomInputs(*options.seed);
     if (Status s = (*session)->step(); !s)
       return s;
     most = std::max(most, (*session)->threads());
-    std::vector<std::string> outputs;
-    for (uint32_t i = 0; i < (*session)->outputs.size(); ++i)
-      outputs.push_back((*session)->output(i));
+    Expected<Reference> outputs = outputsOf(**session);
+    if (!outputs)
+      return outputs.error();
     if (first.empty())
-      first = std::move(outputs);
+      first = std::move(*outputs);
     else
       for (uint32_t i = 0; i < first.size(); ++i)
-        if (outputs[i] != first[i])
+        if ((*outputs)[i] != first[i])
           return verificationError(
               "out/" + std::to_string(i) + " (" + nameOf(**session, i) +
               ") has other bits with " + std::to_string((*session)->threads()) +
@@ -382,14 +361,19 @@ Status run::verify(const VerifyOptions &options, std::ostream &out,
                      numberText(rt::DType::F64, *options.tolerance) +
                      ", expected 0 or more",
                  {}};
-  if (options.tolerance && !options.data && options.reference.empty())
+  if (options.tolerance && !options.data && !options.seed)
     return Error{ErrorCode::Usage, "a tolerance, and no numbers to compare",
-                 "give --data FILE"};
+                 "give --data FILE or --seed S"};
   if (options.data)
-    return verifyData(options, out);
+    return verifyData(options, out, log);
   if (!options.seed)
     return verifyIntegrity(options, out);
   if (!options.reference.empty())
-    return verifyAgainst(options, out);
-  return verifyRepeats(options, out);
+    return verifyAgainst(options, out, log);
+  Expected<std::vector<uint32_t>> targets = targetsHere(options, log);
+  if (!targets)
+    return targets.error();
+  if (targets->empty())
+    return verifyRepeats(options, out, log);
+  return verifyTargets(options, *targets, out, log);
 }

@@ -1,0 +1,111 @@
+//===- KernelCompiler.h - Kernel functions to machine code for GPUs -------===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A kernel function (nova/Transforms/KernelContract.h) becomes one entry
+//
+//   .visible .entry NAME(.param .u64 .ptr .global ...)
+//
+// with one pointer to global memory for each argument, then each result: that of
+// element 0 of its view. The grid is one-dimensional: block x computes grid
+// point x, all of it; there are as many blocks as grid points.
+//
+// Two halves meet here. lowerKernelToNvvm() is the lowering; compileGpuKernel()
+// is what is left to do when every kernel is code of one thread: LLVM, ptxas and
+// the device's limits.
+//
+//===----------------------------------------------------------------------===//
+#ifndef NOVA_GPUCODEGEN_KERNELCOMPILER_H
+#define NOVA_GPUCODEGEN_KERNELCOMPILER_H
+
+#include "nova/GpuCodegen/Assembler.h"
+#include "nova/Support/Error.h"
+#include "nova/Target/Target.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace nova {
+
+//===----------------------------------------------------------------------===//
+// The lowering
+//===----------------------------------------------------------------------===//
+
+/// Whether this build can lower kernels with a grid of at least one point.
+inline constexpr bool kHasGpuLowering = true;
+
+/// What a lowered kernel holds; named as the stages of the same names.
+enum class KernelStage : uint8_t { Tiled, Pipelined, Nvvm };
+
+/// Everything that decides the code, besides kernel and device.
+struct GpuLoweringOptions {
+  /// How float32 contractions multiply: "tf32", "f32", "bf16".
+  std::string matmul = "tf32";
+  /// Where to stop; for looking at the stages before Nvvm.
+  KernelStage last = KernelStage::Nvvm;
+};
+
+/// A kernel lowered to GpuLoweringOptions::last. At Nvvm: a module in the LLVM
+/// and NVVM dialects with one llvm.func, of the kernel's name, with attributes
+/// nvvm.kernel and nvvm.reqntid or nvvm.maxntid (and nvvm.cluster_dim if it
+/// runs in clusters); its parameters are !llvm.ptr<1>, one per argument and
+/// then result.
+struct GpuKernelModule {
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  uint32_t threads = 1;            ///< Per block, 1 to 1024.
+  uint64_t dynamicSharedBytes = 0; ///< That the launch must give a block.
+};
+
+/// Lowers a configured and planned kernel, left unchanged. Thread-safe for
+/// different kernels of one context, after loadGpuCodegenDialects(). The error
+/// names the kernel: Missing if this build has no lowering for it.
+Expected<GpuKernelModule>
+lowerKernelToNvvm(mlir::func::FuncOp kernel, const target::Device &device,
+                  const GpuLoweringOptions &options = {});
+
+/// The lowering of a kernel without grid points, which every kernel over an
+/// empty tensor is: an entry that returns. (A launch needs one block at least.)
+GpuKernelModule emptyGpuKernel(mlir::func::FuncOp kernel);
+
+/// Loads what the lowering and compileGpuKernel() need into `context`; call it
+/// once, before kernels are compiled in several threads.
+void loadGpuCodegenDialects(mlir::MLIRContext &context);
+
+//===----------------------------------------------------------------------===//
+// Machine code
+//===----------------------------------------------------------------------===//
+
+/// One kernel, compiled.
+struct GpuKernelCode {
+  std::string ptx;
+  std::string cubin; ///< Empty without an assembler; then so are the numbers.
+  uint32_t threads = 1;
+  std::array<uint32_t, 3> cluster{1, 1, 1};
+  uint64_t registers = 0; ///< Per thread.
+  uint64_t spillBytes = 0; ///< Stored and loaded, per thread; 0: none.
+  uint64_t stackBytes = 0;
+  uint64_t staticSharedBytes = 0, dynamicSharedBytes = 0;
+  /// In the assembler's order; then what it did not say is wrong but is.
+  std::vector<AssemblerWarning> warnings;
+};
+
+/// Makes PTX of a lowered kernel and, given an assembler, machine code. Errors
+/// name the kernel: those of emitPtx() and Assembler::assemble(); Internal for
+/// a block that the device cannot hold (threads, shared memory), with the
+/// limit.
+Expected<GpuKernelCode> compileGpuKernel(const GpuKernelModule &lowered,
+                                         llvm::StringRef kernel,
+                                         const target::Device &device,
+                                         const Assembler *assembler);
+
+} // namespace nova
+
+#endif // NOVA_GPUCODEGEN_KERNELCOMPILER_H

@@ -1,0 +1,37 @@
+//===- Passes.h - Passes on tile programs ----------------------------------===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef NOVA_TILELOWERING_PASSES_H
+#define NOVA_TILELOWERING_PASSES_H
+
+#include "nova/Tile/Tile.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Pass/Pass.h"
+
+namespace nova {
+
+/// i64 of a lowered kernel: bytes of dynamic shared memory.
+inline constexpr llvm::StringLiteral kSharedBytesAttr = "nova.shared_bytes";
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "nova/TileLowering/Passes.h.inc"
+
+/// The steps from tile programs to the LLVM and NVVM dialects, by the stage that
+/// each completes: layouts (`tiled`), rings (`pipelined`), threads, elementary
+/// functions and conversions (`nvvm`).
+void buildTiled(mlir::OpPassManager &manager);
+void buildPipelined(mlir::OpPassManager &manager);
+void buildThreads(mlir::OpPassManager &manager);
+/// All of them.
+void buildTileLowering(mlir::OpPassManager &manager);
+
+} // namespace nova
+
+#endif // NOVA_TILELOWERING_PASSES_H

@@ -1,0 +1,70 @@
+//===- Passes.td - Passes on tile programs ----------------*- tablegen -*-===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef NOVA_TILELOWERING_PASSES_TD
+#define NOVA_TILELOWERING_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def AssignTileLayouts : Pass<"nova-assign-tile-layouts", "mlir::func::FuncOp"> {
+  let summary = "gives every tile of a program its layout";
+  let description = [{
+    Values that elementwise operations and loops connect share one layout. Anchors,
+    in this order: the accumulator of a product (mma.sync's fragment, or a block of
+    neighbours for FMA); the largest access to memory (neighbouring lanes on
+    neighbouring addresses). From an assigned group the layout reaches what is
+    broadcast into it and what is reduced out of it as a slice, and transposes.
+
+    Where a value is wanted in another layout than it has, a `tile.convert` is
+    inserted: before the operands of products, where two groups meet, and around
+    an access that the group's layout would make slow (half of each 32-byte sector
+    unused). Constants, splats and ranges are repeated rather than converted.
+
+    Does nothing to functions without `tile.warps`.
+  }];
+  let dependentDialects = ["::nova::tile::TileDialect"];
+}
+
+def PipelineTiles : Pass<"nova-pipeline-tiles", "mlir::func::FuncOp"> {
+  let summary = "copies what products need into rings of shared memory, ahead of their loop";
+  let description = [{
+    In every loop, loads that one product alone reads become asynchronous copies into
+    a ring of `tile.stages` slots, which run that many less one iterations ahead. An
+    iteration waits for its slot, starts the copy into the slot that the iteration
+    before has read, and computes. A load stays as it is where its neighbours in
+    memory are fewer than 4 bytes, where it does not fill with zeros, or where the
+    loop stores.
+
+    Does nothing without `tile.stages`, or below two.
+  }];
+  let dependentDialects = ["::nova::tile::TileDialect"];
+}
+
+def LowerTilesToThreads : Pass<"nova-lower-tiles-to-threads", "mlir::ModuleOp"> {
+  let summary = "turns tile programs into code of one thread";
+  let description = [{
+    Replaces every tile program (a function with `tile.warps`) by an `llvm.func`
+    with `nvvm.kernel`: one pointer to global memory per parameter. Each tile
+    becomes the scalars that a thread holds under the tile's layout; operations
+    become `arith`, `math`, `scf`, `llvm` and `nvvm` operations on them.
+
+    - Accesses become vectors of up to 16 bytes, predicated where the tile may hang
+      over the memory's edge.
+    - Reductions combine registers, then lanes by butterfly shuffles, then warps
+      through shared memory.
+    - Products become mma.sync (tf32, bf16, f16) or FMA; operands that are converted
+      for a product are read from swizzled shared memory as the product needs them.
+    - Conversions are renamings of registers where the threads agree, else go through
+      shared memory.
+
+    The function carries `nova.shared_bytes`, the dynamic shared memory it uses, and
+    `nvvm.reqntid`.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::math::MathDialect"];
+}
+
+#endif // NOVA_TILELOWERING_PASSES_TD

@@ -1,0 +1,103 @@
+//===- CudaInstance.h - A step on a GPU -----------------------------------===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Private to src/Runtime.
+//
+//===----------------------------------------------------------------------===//
+#ifndef NOVA_RUNTIME_CUDA_CUDAINSTANCE_H
+#define NOVA_RUNTIME_CUDA_CUDAINSTANCE_H
+
+#include "../Elements.h"
+#include "../Instance.h"
+#include "CudaProgram.h"
+
+#include <memory>
+#include <vector>
+
+namespace nova::rt::cuda {
+
+/// The graph of a step is built at the first launch, when every address is
+/// known. From then on binding is graduated: unchanged addresses cost the
+/// caller's comparison and one cuGraphLaunch; a changed one updates, at the
+/// next launch, only the nodes that use it, each once however many of its
+/// addresses have changed.
+class CudaInstance final : public Instance {
+public:
+  static Expected<std::unique_ptr<Instance>>
+  create(std::shared_ptr<const CudaProgram> program, LaunchMode mode);
+  ~CudaInstance() override;
+
+  LaunchMode mode() const override { return launchMode; }
+
+private:
+  /// A launch, resolved: everything that a launch or an update of its node
+  /// needs. Parameters point into `slots`.
+  struct Step {
+    bundle::LaunchKind kind = bundle::LaunchKind::Kernel;
+    size_t first = 0; ///< Its first argument in `slots`.
+    KernelNodeParams kernel{};
+    LaunchAttributeValue cluster{};
+    bool hasCluster = false;
+    uint64_t count = 0;      ///< Memset, copy: bytes; 0 is an empty node.
+    unsigned char value = 0; ///< Memset.
+    GraphNode node = nullptr;
+    bool stale = false; ///< Its node has old addresses.
+  };
+
+  CudaInstance(std::shared_ptr<const CudaProgram> program, LaunchMode mode);
+  Status initialise();
+  Status resolve();
+  Status resolveLaunch(const bundle::Launch &launch);
+  void resolveArgument(const bundle::LaunchArg &arg);
+  Status createAdvance();
+
+  void slotChanged(size_t slot) override;
+  Status runStep(void *stream) override;
+  Status runAdvance(void *stream) override;
+
+  Status checkStream(Stream stream);
+  Status buildGraph();
+  Status addNode(size_t index, const std::vector<GraphNode> &after);
+  Status updateStale();
+  Status updateNode(const Step &step, size_t index);
+  Status launchPlain(Stream stream);
+  Status launchOne(const Step &step, size_t index, Stream stream);
+  void dropGraph();
+
+  MemsetNodeParams memsetOf(const Step &step) const;
+  Memcpy3D copyOf(const Step &step) const;
+  std::string nameOf(size_t index) const;
+  const Driver &driver() const { return program->driver(); }
+
+  std::shared_ptr<const CudaProgram> program;
+  LaunchMode launchMode;
+  DeviceMemory arena;
+  std::vector<Step> steps;
+  std::vector<void *> parameters;  ///< Addresses of slots; kernelParams.
+  std::vector<uint32_t> slotOwner; ///< The launch of a slot.
+  std::vector<uint32_t> stale;     ///< Launches whose node is to be updated.
+  Graph graph = nullptr;
+  GraphExec exec = nullptr;
+  Stream lastStream = nullptr; ///< The one that was checked last.
+
+  /// advance(): down, added to by the CPU, up again, all on the stream.
+  struct Advance {
+    struct Element {
+      DType dtype;
+      double by;
+    };
+    std::vector<Element> elements;
+    uint64_t *values = nullptr; ///< Pinned, one per element.
+    Event done = nullptr;
+    static void onHost(void *self);
+  };
+  Advance advances;
+};
+
+} // namespace nova::rt::cuda
+
+#endif // NOVA_RUNTIME_CUDA_CUDAINSTANCE_H

@@ -1,0 +1,96 @@
+//===- AsyncCopies.cpp - Rings of shared memory and cp.async ---------------===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ThreadEmitter.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace nova;
+using namespace nova::tile;
+
+void ThreadEmitter::emitAlloc(AllocOp op) {
+  SharedTile slot = slotOf(op.getType());
+  auto base = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(0));
+  ringBases.push_back({base, ringBytes});
+  ringBytes += llvm::alignTo(slot.bytes(), 128) * op.getType().getSlots();
+  ringBytes = llvm::alignTo(ringBytes, kRingAlignment);
+  scalars.map(op.getResult(), base.getResult());
+}
+
+SharedTile ThreadEmitter::slotAt(Value buffer, Value slot) {
+  auto type = cast<BufferType>(buffer.getType());
+  SharedTile tile = slotOf(type);
+  Value number =
+      arith::IndexCastOp::create(builder, loc, builder.getI32Type(), scalar(slot));
+  Value skip = arith::MulIOp::create(builder, loc, number,
+                                     constantI32(llvm::alignTo(tile.bytes(), 128)));
+  tile.base = arith::AddIOp::create(builder, loc, scalar(buffer), skip);
+  return tile;
+}
+
+LogicalResult ThreadEmitter::emitAsyncLoad(AsyncLoadOp op) {
+  Access access = *accessOf(op);
+  LinearLayout layout = accessLayout(access, warps);
+  Value condition = op.getWhen() ? scalar(op.getWhen()) : Value();
+  LogicalResult done = success();
+  when(condition, [&] {
+    SharedTile tile = slotAt(op.getBuffer(), op.getSlot());
+    Places places = place(access, layout);
+    int64_t bytes = places.vector * access.elementBytes();
+    if (bytes != 4 && bytes != 8 && bytes != 16) {
+      done = op.emitOpError() << "copies " << bytes
+                              << " bytes at a time: 4, 8 or 16 can be asynchronous";
+      return;
+    }
+    when(isOwner(layout), [&] {
+      for (int64_t r = 0; r < layout.registerCount(); r += places.vector) {
+        Value to = sharedAddress(layout, tile, r);
+        Value from = LLVM::GEPOp::create(builder, loc, places.base.getType(), builder.getI8Type(),
+                                         places.base,
+                                         ArrayRef<LLVM::GEPArg>{(int32_t)places.bytes[r]});
+        // Bytes that are not read are written as zeros.
+        Value size;
+        if (Value predicate = places.predicate[r])
+          size = arith::SelectOp::create(builder, loc, predicate, constantI32(bytes),
+                                         constantI32(0));
+        NVVM::CpAsyncOp::create(builder, loc, to, from, (uint32_t)bytes,
+                                bytes == 16 ? NVVM::LoadCacheModifierKind::CG
+                                            : NVVM::LoadCacheModifierKind::CA,
+                                size);
+      }
+    });
+  });
+  return done;
+}
+
+void ThreadEmitter::emitWait(WaitOp op) {
+  NVVM::CpAsyncWaitGroupOp::create(builder, loc, (uint32_t)op.getPending());
+  barrier();
+  scratchBusy = false;
+}
+
+void ThreadEmitter::emitLocalLoad(LocalLoadOp op) {
+  if (isReadByProductOnly(op))
+    return;
+  LinearLayout layout = layoutOf(op);
+  std::vector<unsigned> order(op.getDims().begin(), op.getDims().end());
+  LinearLayout stored = layout.transposed(order);
+  Registers values =
+      loadShared(op.getType().getElementType(), stored, slotAt(op.getBuffer(), op.getSlot()));
+  // Registers of the transposed layout, found by their coordinates.
+  std::map<LinearLayout::Coordinates, int64_t> where;
+  for (int64_t r = 0; r < stored.registerCount(); ++r)
+    where.insert({stored.registerCoordinates(r), r});
+  Registers result;
+  for (int64_t r = 0; r < layout.registerCount(); ++r) {
+    LinearLayout::Coordinates coords = layout.registerCoordinates(r), own;
+    for (unsigned dim : order)
+      own.push_back(coords[dim]);
+    result.push_back(values[where.at(own)]);
+  }
+  tiles[op] = std::move(result);
+}

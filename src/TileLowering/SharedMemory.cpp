@@ -1,0 +1,207 @@
+//===- SharedMemory.cpp - Tiles in shared memory, conversions --------------===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ThreadEmitter.h"
+
+#include <algorithm>
+
+using namespace mlir;
+using namespace nova;
+using namespace nova::tile;
+
+/// Banks of shared memory, 4 bytes each: one row of them is 128 bytes.
+static constexpr int64_t kBankRowBytes = 128;
+static constexpr int64_t kChunkBytes = 16;
+
+int64_t SharedTile::coreBytes() const {
+  int64_t count = elementBytes;
+  for (int64_t extent : core)
+    count *= extent;
+  return count;
+}
+
+int64_t SharedTile::bytes() const {
+  int64_t count = coreBytes();
+  for (int64_t factor : outer)
+    count *= factor;
+  return count;
+}
+
+int64_t SharedTile::offset(int64_t element) const {
+  int64_t byte = element * elementBytes;
+  if (phases < 2)
+    return byte;
+  int64_t row = byte / (core.back() * elementBytes);
+  return byte ^ (row / perPhase % phases) * kChunkBytes;
+}
+
+SharedTile nova::tile::sharedTileFor(ArrayRef<int64_t> core, ArrayRef<int64_t> outer,
+                                     int64_t elementBytes) {
+  SharedTile tile;
+  tile.core.assign(core.begin(), core.end());
+  tile.outer.assign(outer.begin(), outer.end());
+  tile.elementBytes = elementBytes;
+  if (core.size() < 2)
+    return tile;
+  // Rows shorter than a row of banks share one: the swizzle then changes with
+  // every group of rows, and has as many phases as a row has chunks.
+  int64_t rowBytes = core.back() * elementBytes;
+  tile.phases = std::clamp<int64_t>(rowBytes / kChunkBytes, 1, kBankRowBytes / kChunkBytes);
+  tile.perPhase = std::max<int64_t>(1, kBankRowBytes / rowBytes);
+  return tile;
+}
+
+BufferType nova::tile::bufferTypeFor(ArrayRef<int64_t> shape, Type element, int64_t slots) {
+  SmallVector<int64_t> core, outer;
+  for (int64_t extent : shape) {
+    core.push_back(powerOfTwoPart(extent));
+    outer.push_back(extent / core.back());
+  }
+  SharedTile tile = sharedTileFor(core, outer, element.getIntOrFloatBitWidth() / 8);
+  return BufferType::get(element.getContext(), slots, shape, element, tile.perPhase, tile.phases);
+}
+
+SharedTile nova::tile::slotOf(BufferType type) {
+  SharedTile tile;
+  for (int64_t extent : type.getShape()) {
+    tile.core.push_back(powerOfTwoPart(extent));
+    tile.outer.push_back(extent / tile.core.back());
+  }
+  tile.elementBytes = type.getElementType().getIntOrFloatBitWidth() / 8;
+  tile.perPhase = type.getPerPhase();
+  tile.phases = type.getPhases();
+  return tile;
+}
+
+void ThreadEmitter::barrier() { NVVM::BarrierOp::create(builder, loc); }
+
+void ThreadEmitter::beginScratch(int64_t bytes) {
+  scratchBytes = std::max(scratchBytes, bytes);
+  if (scratchBusy)
+    barrier();
+}
+
+void ThreadEmitter::scratchWritten() {
+  barrier();
+  scratchBusy = true;
+}
+
+int64_t ThreadEmitter::sharedVector(const LinearLayout &layout, const SharedTile &tile) {
+  if (layout.rank() == 0)
+    return 1;
+  return std::min(layout.contiguousRegisters(layout.rank() - 1),
+                  std::max<int64_t>(1, kChunkBytes / tile.elementBytes));
+}
+
+Value ThreadEmitter::sharedPointer(const std::vector<int64_t> &images, const SharedTile &tile,
+                                   int64_t coreOffset, int64_t repeatOffset) {
+  int64_t threadBits = 0;
+  for (int64_t image : images)
+    threadBits |= image;
+  Value address = linearOfThread(images);
+  // Bits that the thread's part may have set are toggled, the others are added:
+  // an addition of a constant is part of the access.
+  if (int64_t toggled = coreOffset & threadBits)
+    address = arith::XOrIOp::create(builder, loc, address, constantI32(toggled));
+  int64_t added = (coreOffset & ~threadBits) + repeatOffset;
+  Value pointer = LLVM::GEPOp::create(builder, loc, shared.getType(), builder.getI8Type(), shared,
+                                      ArrayRef<LLVM::GEPArg>{address});
+  if (tile.base)
+    pointer = LLVM::GEPOp::create(builder, loc, shared.getType(), builder.getI8Type(), pointer,
+                                  ArrayRef<LLVM::GEPArg>{tile.base});
+  if (added)
+    pointer = LLVM::GEPOp::create(builder, loc, shared.getType(), builder.getI8Type(), pointer,
+                                  ArrayRef<LLVM::GEPArg>{(int32_t)added});
+  return pointer;
+}
+
+Value ThreadEmitter::sharedAddress(const LinearLayout &layout, const SharedTile &tile,
+                                   int64_t reg) {
+  std::vector<int64_t> images;
+  for (const auto *bases : {&layout.lanes, &layout.warps})
+    for (int64_t basis : *bases)
+      images.push_back(tile.offset(basis));
+  int64_t inCore = int64_t{1} << layout.registers.size();
+  return sharedPointer(images, tile, tile.offset(layout.coreElement(reg % inCore, 0, 0)),
+                       reg / inCore * tile.coreBytes());
+}
+
+void ThreadEmitter::storeShared(const Registers &values, const LinearLayout &layout,
+                                const SharedTile &tile) {
+  int64_t vector = sharedVector(layout, tile);
+  when(isOwner(layout), [&] {
+    for (int64_t r = 0; r < layout.registerCount(); r += vector) {
+      Value address = sharedAddress(layout, tile, r);
+      SmallVector<Value> elements;
+      for (int64_t i = 0; i < vector; ++i)
+        elements.push_back(toMemory(values[r + i]));
+      Value stored = elements[0];
+      if (vector > 1) {
+        stored = LLVM::UndefOp::create(builder, loc,
+                                       VectorType::get({vector}, elements[0].getType()));
+        for (int64_t i = 0; i < vector; ++i)
+          stored =
+              LLVM::InsertElementOp::create(builder, loc, stored, elements[i], constantI32(i));
+      }
+      LLVM::StoreOp::create(builder, loc, stored, address, vector * tile.elementBytes);
+    }
+  });
+}
+
+Registers ThreadEmitter::loadSharedVector(Type element, const LinearLayout &layout,
+                                          const SharedTile &tile, int64_t first, int64_t count) {
+  Type type = memoryType(element, builder);
+  Value address = sharedAddress(layout, tile, first);
+  Type loaded = count == 1 ? type : VectorType::get({count}, type);
+  Value value =
+      LLVM::LoadOp::create(builder, loc, loaded, address, count * tile.elementBytes);
+  Registers result;
+  for (int64_t i = 0; i < count; ++i)
+    result.push_back(fromMemory(
+        count == 1
+            ? value
+            : LLVM::ExtractElementOp::create(builder, loc, value, constantI32(i)).getResult(),
+        element));
+  return result;
+}
+
+Registers ThreadEmitter::loadShared(Type element, const LinearLayout &layout,
+                                    const SharedTile &tile) {
+  Registers result;
+  int64_t vector = sharedVector(layout, tile);
+  for (int64_t r = 0; r < layout.registerCount(); r += vector)
+    llvm::append_range(result, loadSharedVector(element, layout, tile, r, vector));
+  return result;
+}
+
+bool nova::tile::isReadByProductOnly(Value value) {
+  if (!value.hasOneUse())
+    return false;
+  auto dot = dyn_cast<DotOp>(*value.user_begin());
+  return dot && dot->getBlock() == value.getDefiningOp()->getBlock() &&
+         value != dot.getAccumulator();
+}
+
+void ThreadEmitter::emitConvert(ConvertOp op) {
+  LinearLayout from = layoutOf(op.getOperand()), to = layoutOf(op);
+  std::vector<int64_t> mapping;
+  if (from.sameThreads(to, &mapping)) {
+    Registers values;
+    for (int64_t r : mapping)
+      values.push_back(registers(op.getOperand())[r]);
+    tiles[op] = std::move(values);
+    return;
+  }
+  if (isReadByProductOnly(op))
+    return;
+  Type element = op.getType().getElementType();
+  int64_t bytes = std::max<int64_t>(1, memoryType(element, builder).getIntOrFloatBitWidth() / 8);
+  SharedTile tile = sharedTileFor(from.core, from.outer, bytes);
+  beginScratch(tile.bytes());
+  storeShared(registers(op.getOperand()), from, tile);
+  scratchWritten();
+  tiles[op] = loadShared(element, to, tile);
+}

@@ -1,0 +1,390 @@
+//===- ThreadEmitter.cpp - Values, elementwise operations, control flow ----===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "ThreadEmitter.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace nova;
+using namespace nova::tile;
+
+/// Addresses in shared memory; 16 bytes for the widest access.
+static constexpr StringLiteral kSharedSymbol = "nova_shared";
+
+static bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
+static Type elementOf(Value tile) { return cast<RankedTensorType>(tile.getType()).getElementType(); }
+
+ThreadEmitter::ThreadEmitter(func::FuncOp program, int64_t warps)
+    : program(program), warps(warps), builder(program.getContext()), entry(program.getContext()),
+      loc(program.getLoc()) {}
+
+FailureOr<LLVM::LLVMFuncOp> ThreadEmitter::run() {
+  MLIRContext *context = program.getContext();
+  auto module = program->getParentOfType<ModuleOp>();
+  builder.setInsertionPoint(program);
+  auto pointer = LLVM::LLVMPointerType::get(context, (unsigned)NVVM::NVVMMemorySpace::Global);
+  auto sharedPointer = LLVM::LLVMPointerType::get(context, (unsigned)NVVM::NVVMMemorySpace::Shared);
+  SmallVector<Type> parameters(program.getNumArguments(), pointer);
+  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), parameters);
+  std::string name = program.getName().str();
+  program.setName(name + ".tiles");
+  if (!module.lookupSymbol(kSharedSymbol)) {
+    OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
+    LLVM::GlobalOp::create(top, loc, LLVM::LLVMArrayType::get(builder.getI8Type(), 0),
+                           /*isConstant=*/false, LLVM::Linkage::External, kSharedSymbol,
+                           Attribute(), /*alignment=*/1024,
+                           /*addrSpace=*/(unsigned)NVVM::NVVMMemorySpace::Shared);
+  }
+  kernel = LLVM::LLVMFuncOp::create(builder, loc, name, type);
+  kernel->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
+  kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
+                  builder.getDenseI32ArrayAttr({(int32_t)(warps * kWarpSize), 1, 1}));
+  for (unsigned i = 0; i < parameters.size(); ++i) {
+    auto alignment = program.getArgAttrOfType<IntegerAttr>(i, tile::attr::alignment);
+    kernel.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                      builder.getI64IntegerAttr(alignment ? alignment.getInt() : 16));
+  }
+  Block *block = kernel.addEntryBlock(builder);
+  builder.setInsertionPointToStart(block);
+  thread = NVVM::ThreadIdXOp::create(builder, loc, builder.getI32Type());
+  shared = LLVM::AddressOfOp::create(builder, loc, sharedPointer, kSharedSymbol);
+  // What depends on the thread alone is computed before everything else.
+  auto marker = LLVM::ReturnOp::create(builder, loc, ValueRange());
+  entry.setInsertionPoint(marker);
+  builder.setInsertionPointToEnd(block);
+  auto anchor = LLVM::ReturnOp::create(builder, loc, ValueRange());
+  builder.setInsertionPoint(anchor);
+  for (auto [from, to] : llvm::zip(program.getArguments(), block->getArguments()))
+    scalars.map(from, to);
+  LogicalResult done = emitBlock(program.getBody().front());
+  marker.erase();
+  scratchBytes = llvm::alignTo(scratchBytes, kRingAlignment);
+  for (auto [base, offset] : ringBases)
+    base.setValueAttr(builder.getI32IntegerAttr(scratchBytes + offset));
+  kernel->setAttr(kSharedBytesAttr, builder.getI64IntegerAttr(scratchBytes + ringBytes));
+  if (failed(done)) {
+    kernel.erase();
+    return failure();
+  }
+  return kernel;
+}
+
+//===----------------------------------------------------------------------===//
+// Helpers
+//===----------------------------------------------------------------------===//
+
+LinearLayout ThreadEmitter::layoutOf(Value tile) {
+  return cast<LayoutAttr>(cast<RankedTensorType>(tile.getType()).getEncoding()).layout();
+}
+
+Registers &ThreadEmitter::registers(Value tile) {
+  auto found = tiles.find(tile);
+  assert(found != tiles.end() && "a tile is used before it was emitted");
+  return found->second;
+}
+
+Value ThreadEmitter::constantI32(int64_t value) {
+  return arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(value));
+}
+Value ThreadEmitter::constantIndex(int64_t value) {
+  return arith::ConstantIndexOp::create(builder, loc, value);
+}
+
+Value ThreadEmitter::linearOfThread(const std::vector<int64_t> &images) {
+  auto [found, isNew] = linear.insert({images, Value()});
+  if (!isNew)
+    return found->second;
+  // Bits that move by the same distance move together: one mask and one shift.
+  std::map<int, int64_t> masks; // distance -> bits of the thread's number
+  for (size_t bit = 0; bit < images.size(); ++bit)
+    for (int to = 0; to < 32; ++to)
+      if (images[bit] >> to & 1)
+        masks[to - (int)bit] |= int64_t{1} << bit;
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(entry, loc, entry.getI32IntegerAttr(value));
+  };
+  Value result;
+  for (auto [distance, mask] : masks) {
+    Value part = thread;
+    part = arith::AndIOp::create(entry, loc, part, constant(mask));
+    if (distance > 0)
+      part = arith::ShLIOp::create(entry, loc, part, constant(distance));
+    if (distance < 0)
+      part = arith::ShRUIOp::create(entry, loc, part, constant(-distance));
+    result = result ? arith::XOrIOp::create(entry, loc, result, part).getResult() : part;
+  }
+  return found->second = result ? result : constant(0);
+}
+
+Value ThreadEmitter::threadCoordinate(const LinearLayout &layout, unsigned dim) {
+  std::vector<int64_t> images;
+  for (const auto *bases : {&layout.lanes, &layout.warps})
+    for (int64_t basis : *bases)
+      images.push_back(layout.split(basis)[dim]);
+  return linearOfThread(images);
+}
+
+Value ThreadEmitter::isOwner(const LinearLayout &layout) {
+  int64_t mask = layout.freeLaneBits() | layout.freeWarpBits() << kLaneBits;
+  if (!mask)
+    return {};
+  Value bits = arith::AndIOp::create(builder, loc, thread, constantI32(mask));
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, bits, constantI32(0));
+}
+
+void ThreadEmitter::when(Value condition, llvm::function_ref<void()> body) {
+  if (!condition)
+    return body();
+  auto branch = scf::IfOp::create(builder, loc, condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(branch.thenYield());
+  body();
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+LogicalResult ThreadEmitter::emitBlock(Block &block) {
+  for (Operation &op : block.without_terminator()) {
+    loc = op.getLoc();
+    if (failed(emit(&op)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult ThreadEmitter::emit(Operation *op) {
+  if (auto constant = dyn_cast<arith::ConstantOp>(op); constant && isTile(constant))
+    return emitConstant(constant);
+  if (isa<arith::ArithDialect, math::MathDialect>(op->getDialect()))
+    return emitElementwise(op);
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](PointOp point) {
+        Value block = NVVM::BlockIdXOp::create(builder, loc, builder.getI32Type());
+        scalars.map(point.getResult(),
+                    arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(), block)
+                        .getResult());
+        return success();
+      })
+      .Case([&](RangeOp range) { return emitRange(range), success(); })
+      .Case([&](SplatOp splat) {
+        tiles[splat] = Registers(layoutOf(splat).registerCount(), scalar(splat.getValue()));
+        return success();
+      })
+      .Case([&](BroadcastOp broadcast) { return emitBroadcast(broadcast), success(); })
+      .Case([&](ScalarOp op) {
+        scalars.map(op.getResult(), registers(op.getOperand())[0]);
+        return success();
+      })
+      .Case([&](AnyOp any) { return emitAny(any), success(); })
+      .Case([&](LoadOp load) { return emitLoad(load); })
+      .Case([&](StoreOp store) { return emitStore(store); })
+      .Case([&](GatherOp gather) { return emitGather(gather); })
+      .Case([&](ReduceOp reduce) { return emitReduce(reduce); })
+      .Case([&](ScanOp scan) { return emitScan(scan), success(); })
+      .Case([&](DotOp dot) { return emitDot(dot); })
+      .Case([&](ConvertOp convert) { return emitConvert(convert), success(); })
+      .Case([&](AllocOp alloc) { return emitAlloc(alloc), success(); })
+      .Case([&](AsyncLoadOp load) { return emitAsyncLoad(load); })
+      .Case([&](CommitOp) { return NVVM::CpAsyncCommitGroupOp::create(builder, loc), success(); })
+      .Case([&](WaitOp wait) { return emitWait(wait), success(); })
+      .Case([&](LocalLoadOp load) { return emitLocalLoad(load), success(); })
+      .Case([&](scf::ForOp loop) { return emitFor(loop); })
+      .Case([&](scf::IfOp branch) { return emitIf(branch); })
+      .Default([&](Operation *op) {
+        return op->emitOpError("is not known to the lowering of tile programs");
+      });
+}
+
+LogicalResult ThreadEmitter::emitConstant(arith::ConstantOp op) {
+  auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
+  if (!dense || !dense.isSplat())
+    return op.emitOpError("a tile constant with one value expected");
+  Value value = arith::ConstantOp::create(builder, loc,
+                                          cast<TypedAttr>(dense.getSplatValue<Attribute>()));
+  tiles[op] = Registers(layoutOf(op).registerCount(), value);
+  return success();
+}
+
+LogicalResult ThreadEmitter::emitElementwise(Operation *op) {
+  if (op->getNumRegions())
+    return op->emitOpError("has a region: not an elementwise operation");
+  if (llvm::none_of(op->getResults(), isTile)) {
+    builder.clone(*op, scalars);
+    return success();
+  }
+  int64_t count = layoutOf(op->getResult(0)).registerCount();
+  SmallVector<Registers> results(op->getNumResults());
+  SmallVector<Type> types;
+  for (Value result : op->getResults())
+    types.push_back(elementOf(result));
+  for (int64_t r = 0; r < count; ++r) {
+    OperationState state(loc, op->getName());
+    for (Value operand : op->getOperands())
+      state.operands.push_back(isTile(operand) ? registers(operand)[r] : scalar(operand));
+    state.addTypes(types);
+    state.addAttributes(op->getAttrs());
+    Operation *scalarOp = builder.create(state);
+    for (auto [i, result] : llvm::enumerate(scalarOp->getResults()))
+      results[i].push_back(result);
+  }
+  for (auto [i, result] : llvm::enumerate(op->getResults()))
+    tiles[result] = std::move(results[i]);
+  return success();
+}
+
+void ThreadEmitter::emitRange(RangeOp op) {
+  LinearLayout layout = layoutOf(op);
+  Value own = arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(),
+                                           threadCoordinate(layout, 0));
+  Value start = arith::AddIOp::create(builder, loc, scalar(op.getStart()), own);
+  Registers values;
+  for (int64_t r = 0; r < layout.registerCount(); ++r) {
+    int64_t offset = layout.registerCoordinates(r)[0];
+    values.push_back(
+        offset ? arith::AddIOp::create(builder, loc, start, constantIndex(offset)).getResult()
+               : start);
+  }
+  tiles[op] = std::move(values);
+}
+
+void ThreadEmitter::emitBroadcast(BroadcastOp op) {
+  // The operand is laid out as the result's slice: the register that holds an
+  // element is the one with the same coordinates along the shared dimensions.
+  LinearLayout from = layoutOf(op.getOperand()), to = layoutOf(op);
+  std::map<LinearLayout::Coordinates, int64_t> where;
+  for (int64_t r = 0; r < from.registerCount(); ++r)
+    where.insert({from.registerCoordinates(r), r});
+  Registers values, operand = registers(op.getOperand());
+  for (int64_t r = 0; r < to.registerCount(); ++r) {
+    LinearLayout::Coordinates all = to.registerCoordinates(r), own;
+    for (int64_t dim : op.getDims())
+      own.push_back(all[dim]);
+    values.push_back(operand[where.at(own)]);
+  }
+  tiles[op] = std::move(values);
+}
+
+void ThreadEmitter::emitAny(AnyOp op) {
+  Value any;
+  for (Value value : registers(op.getOperand()))
+    any = any ? arith::OrIOp::create(builder, loc, any, value).getResult() : value;
+  Value word = arith::ExtUIOp::create(builder, loc, builder.getI32Type(), any);
+  // A barrier with a reduction: also orders the block, as a bonus.
+  auto joined = LLVM::InlineAsmOp::create(
+      builder, loc, TypeRange(builder.getI32Type()), ValueRange(word),
+      "{ .reg .pred p, q; setp.ne.u32 p, $1, 0; barrier.cta.red.or.pred.aligned q, 0, p; "
+      "selp.u32 $0, 1, 0, q; }",
+      "=r,r", /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::TailCallKind::None,
+      LLVM::AsmDialectAttr(), ArrayAttr());
+  scalars.map(op.getResult(),
+              arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, joined.getResult(0),
+                                    constantI32(0))
+                  .getResult());
+}
+
+//===----------------------------------------------------------------------===//
+// Control flow
+//===----------------------------------------------------------------------===//
+
+LogicalResult ThreadEmitter::emitFor(Operation *op) {
+  auto loop = cast<scf::ForOp>(op);
+  SmallVector<Value> inits;
+  for (Value init : loop.getInitArgs()) {
+    if (isTile(init))
+      llvm::append_range(inits, registers(init));
+    else
+      inits.push_back(scalar(init));
+  }
+  auto copy = scf::ForOp::create(builder, loc, scalar(loop.getLowerBound()),
+                                 scalar(loop.getUpperBound()), scalar(loop.getStep()), inits);
+  auto distribute = [&](ValueRange from, ValueRange flat) {
+    size_t next = 0;
+    for (Value value : from) {
+      if (!isTile(value)) {
+        scalars.map(value, flat[next++]);
+        continue;
+      }
+      Registers &held = tiles[value];
+      held.clear();
+      for (int64_t r = 0, count = layoutOf(value).registerCount(); r < count; ++r)
+        held.push_back(flat[next++]);
+    }
+  };
+  scalars.map(loop.getInductionVar(), copy.getInductionVar());
+  distribute(loop.getRegionIterArgs(), copy.getRegionIterArgs());
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    if (!copy.getBody()->empty() && copy.getBody()->mightHaveTerminator())
+      copy.getBody()->getTerminator()->erase();
+    builder.setInsertionPointToEnd(copy.getBody());
+    scratchBusy = true; // what the last iteration left
+    if (failed(emitBlock(*loop.getBody())))
+      return failure();
+    SmallVector<Value> yields;
+    for (Value value : loop.getBody()->getTerminator()->getOperands()) {
+      if (isTile(value))
+        llvm::append_range(yields, registers(value));
+      else
+        yields.push_back(scalar(value));
+    }
+    scf::YieldOp::create(builder, loc, yields);
+  }
+  scratchBusy = true;
+  distribute(loop.getResults(), copy.getResults());
+  return success();
+}
+
+LogicalResult ThreadEmitter::emitIf(Operation *op) {
+  auto branch = cast<scf::IfOp>(op);
+  SmallVector<Type> types;
+  for (Value result : branch.getResults()) {
+    if (isTile(result))
+      types.append(layoutOf(result).registerCount(), elementOf(result));
+    else
+      types.push_back(result.getType());
+  }
+  auto copy = scf::IfOp::create(builder, loc, types, scalar(branch.getCondition()),
+                                /*withElseRegion=*/!branch.getElseRegion().empty());
+  for (auto [from, to] : {std::pair(&branch.getThenRegion(), &copy.getThenRegion()),
+                          std::pair(&branch.getElseRegion(), &copy.getElseRegion())}) {
+    if (from->empty())
+      continue;
+    OpBuilder::InsertionGuard guard(builder);
+    Block *block = &to->front();
+    if (!block->empty() && block->mightHaveTerminator())
+      block->getTerminator()->erase();
+    builder.setInsertionPointToEnd(block);
+    scratchBusy = true;
+    if (failed(emitBlock(from->front())))
+      return failure();
+    SmallVector<Value> yields;
+    for (Value value : from->front().getTerminator()->getOperands()) {
+      if (isTile(value))
+        llvm::append_range(yields, registers(value));
+      else
+        yields.push_back(scalar(value));
+    }
+    scf::YieldOp::create(builder, loc, yields);
+  }
+  scratchBusy = true;
+  size_t next = 0;
+  for (Value result : branch.getResults()) {
+    if (!isTile(result)) {
+      scalars.map(result, copy.getResult(next++));
+      continue;
+    }
+    Registers values;
+    for (int64_t r = 0, count = layoutOf(result).registerCount(); r < count; ++r)
+      values.push_back(copy.getResult(next++));
+    tiles[result] = std::move(values);
+  }
+  return success();
+}

@@ -1,0 +1,173 @@
+//===- ThreadEmitter.h - A tile program as the code of one thread ----------===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef NOVA_SRC_TILELOWERING_THREADEMITTER_H
+#define NOVA_SRC_TILELOWERING_THREADEMITTER_H
+
+#include "Layouts.h"
+
+#include "nova/TileLowering/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+
+#include <functional>
+#include <map>
+
+namespace nova::tile {
+
+/// Rings start at multiples of this many bytes: a row of banks, eight times, as
+/// wide as a swizzle repeats.
+inline constexpr int64_t kRingAlignment = 1024;
+
+/// What a thread holds of a tile: one scalar for each register of its layout.
+using Registers = llvm::SmallVector<mlir::Value>;
+
+/// A tile in shared memory: the core's elements row-major, 16-byte chunks
+/// swizzled by the row so that columns of chunks fall into different banks;
+/// repeats of the core (outer factors) one behind the other. The byte offset
+/// within a core is linear over bits in the element's number.
+struct SharedTile {
+  mlir::Value base; ///< i32, bytes from the start of shared memory; null: 0.
+  std::vector<int64_t> core, outer;
+  int64_t elementBytes = 4;
+  /// The swizzle: chunk ^= (row / perPhase) mod phases. Phases 1: none.
+  int64_t perPhase = 1, phases = 1;
+
+  int64_t coreBytes() const;
+  int64_t bytes() const;
+  /// Byte offset of a core element.
+  int64_t offset(int64_t coreElement) const;
+};
+/// A place for a tile of this shape, swizzled so that rows of banks hold chunks of
+/// different rows.
+SharedTile sharedTileFor(llvm::ArrayRef<int64_t> core, llvm::ArrayRef<int64_t> outer,
+                         int64_t elementBytes);
+/// The type of a ring of `slots` such tiles.
+BufferType bufferTypeFor(llvm::ArrayRef<int64_t> shape, mlir::Type element, int64_t slots);
+/// One slot of a ring.
+SharedTile slotOf(BufferType type);
+
+class ThreadEmitter {
+public:
+  ThreadEmitter(mlir::func::FuncOp program, int64_t warps);
+
+  /// The kernel, next to the program; failure after a diagnostic.
+  mlir::FailureOr<mlir::LLVM::LLVMFuncOp> run();
+
+private:
+  // --- ThreadEmitter.cpp: values, elementwise operations, control flow
+  mlir::LogicalResult emitBlock(mlir::Block &block);
+  mlir::LogicalResult emit(mlir::Operation *op);
+  mlir::LogicalResult emitFor(mlir::Operation *op);
+  mlir::LogicalResult emitIf(mlir::Operation *op);
+  mlir::LogicalResult emitElementwise(mlir::Operation *op);
+  mlir::LogicalResult emitConstant(mlir::arith::ConstantOp op);
+  void emitRange(RangeOp op);
+  void emitBroadcast(BroadcastOp op);
+  void emitAny(AnyOp op);
+
+  // --- GlobalMemory.cpp
+  mlir::LogicalResult emitLoad(LoadOp op);
+  mlir::LogicalResult emitStore(StoreOp op);
+  mlir::LogicalResult emitGather(GatherOp op);
+
+  // --- SharedMemory.cpp
+  void emitConvert(ConvertOp op);
+  void storeShared(const Registers &values, const LinearLayout &layout, const SharedTile &tile);
+  Registers loadShared(mlir::Type element, const LinearLayout &layout, const SharedTile &tile);
+  /// Loads the `count` registers from `first` on, neighbours in memory.
+  Registers loadSharedVector(mlir::Type element, const LinearLayout &layout, const SharedTile &tile,
+                             int64_t first, int64_t count);
+  /// Neighbours that one access of shared memory may take in this layout.
+  int64_t sharedVector(const LinearLayout &layout, const SharedTile &tile);
+  /// Address of a register's element.
+  mlir::Value sharedAddress(const LinearLayout &layout, const SharedTile &tile, int64_t reg);
+  /// The thread's offset (linear in its number, by `images`) XOR `coreOffset`,
+  /// plus `repeatOffset`, within `tile`.
+  mlir::Value sharedPointer(const std::vector<int64_t> &images, const SharedTile &tile,
+                            int64_t coreOffset, int64_t repeatOffset);
+  /// Writes to the scratch area may start: everybody has read what was there.
+  void beginScratch(int64_t bytes);
+  /// Everybody may read it.
+  void scratchWritten();
+  void barrier();
+
+  // --- AsyncCopies.cpp
+  void emitAlloc(AllocOp op);
+  mlir::LogicalResult emitAsyncLoad(AsyncLoadOp op);
+  void emitWait(WaitOp op);
+  void emitLocalLoad(LocalLoadOp op);
+  /// The slot that a local_load reads.
+  SharedTile slotAt(mlir::Value buffer, mlir::Value slot);
+
+  // --- Reduction.cpp
+  mlir::LogicalResult emitReduce(ReduceOp op);
+
+  // --- Scan.cpp
+  void emitScan(ScanOp op);
+
+  // --- Product.cpp, ProductOperand.cpp
+  mlir::LogicalResult emitDot(DotOp op);
+  friend class ProductOperand;
+
+  // --- helpers
+  mlir::Type scalarType(mlir::Type element) { return element; }
+  LinearLayout layoutOf(mlir::Value tile);
+  Registers &registers(mlir::Value tile);
+  mlir::Value scalar(mlir::Value value) { return scalars.lookupOrDefault(value); }
+  mlir::Value constantI32(int64_t value);
+  mlir::Value constantIndex(int64_t value);
+  /// XOR over the set bits of the thread's number (lane bits, then warp bits) of
+  /// `images`: one per bit. An i32, computed at the start of the kernel.
+  mlir::Value linearOfThread(const std::vector<int64_t> &images);
+  /// The thread's part of coordinate `dim`.
+  mlir::Value threadCoordinate(const LinearLayout &layout, unsigned dim);
+  /// True in one thread of each group that holds copies; null if there are none.
+  mlir::Value isOwner(const LinearLayout &layout);
+  /// Runs `body` under a condition (null: always).
+  void when(mlir::Value condition, llvm::function_ref<void()> body);
+  /// Values of memory type: i1 is a byte, index is i64.
+  static mlir::Type memoryType(mlir::Type element, mlir::Builder &builder);
+  mlir::Value toMemory(mlir::Value value);
+  mlir::Value fromMemory(mlir::Value value, mlir::Type element);
+  /// `words` (i32, i64, i16 or i8 scalars) as `count` elements, and back.
+  Registers unpack(llvm::ArrayRef<mlir::Value> words, mlir::Type element, int64_t count);
+  llvm::SmallVector<mlir::Value> pack(llvm::ArrayRef<mlir::Value> elements);
+
+  /// A place in global memory for every register of a tile.
+  struct Places {
+    mlir::Value base;                         ///< ptr<1>: the thread's register 0.
+    std::vector<int64_t> bytes;               ///< Of each register, from base.
+    llvm::SmallVector<mlir::Value> predicate; ///< Null: inside.
+    int64_t vector = 1;
+  };
+  Places place(const Access &access, const LinearLayout &layout);
+
+  mlir::func::FuncOp program;
+  int64_t warps;
+  mlir::OpBuilder builder;
+  mlir::OpBuilder entry;
+  mlir::Location loc;
+  mlir::LLVM::LLVMFuncOp kernel;
+  mlir::Value thread; ///< i32, the number of the thread in its block.
+  mlir::Value shared; ///< ptr<3>, start of shared memory.
+  llvm::DenseMap<mlir::Value, Registers> tiles;
+  mlir::IRMapping scalars;
+  std::map<std::vector<int64_t>, mlir::Value> linear;
+  int64_t scratchBytes = 0;
+  /// Rings lie behind the scratch area, whose size is known at the end: their
+  /// bases are constants that are set then.
+  int64_t ringBytes = 0;
+  llvm::SmallVector<std::pair<mlir::arith::ConstantOp, int64_t>> ringBases;
+  /// Somebody may still read the scratch area.
+  bool scratchBusy = false;
+};
+
+} // namespace nova::tile
+
+#endif // NOVA_SRC_TILELOWERING_THREADEMITTER_H
