@@ -193,8 +193,21 @@ TEST(CudaDevice, Preflight) {
   EXPECT_EQ(kernel([](bundle::Kernel &k) { k.grid = {1, 65536, 1}; }),
             begin + "a grid of 1x65536x1" + end + "2147483647x65535x65535");
   d.clusters = false;
-  EXPECT_EQ(kernel([](bundle::Kernel &k) { k.cluster = {2, 1, 1}; }),
+  EXPECT_EQ(kernel([](bundle::Kernel &k) {
+              k.grid = {4, 1, 1};
+              k.cluster = {2, 1, 1};
+            }),
             begin + "a cluster of 2x1x1 blocks" + end + "single blocks");
+
+  bundle::Target odd = t;
+  odd.kernels[0].grid = {5, 1, 1};
+  odd.kernels[0].cluster = {2, 1, 1};
+  Status s = checkTarget(odd, d, false);
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().code, ErrorCode::BadInput);
+  EXPECT_EQ(s.error().message,
+            "kernel \"k\" of target sm_90a (h200) has a grid of 5x1x1 in "
+            "clusters of 2x1x1, expected multiples");
 
   t.arena.size = uint64_t(1) << 37;
   t.constants.push_back({0, 0, 1});

@@ -67,6 +67,13 @@ Status checkKernel(const Target &target, const Kernel &k,
     if (k.grid[i] > device.grid[i])
       return refuse("a grid of " + extents(k.grid), extents(device.grid));
   }
+  for (int i = 0; i < 3; ++i)
+    if (k.grid[i] % k.cluster[i])
+      return badInput("kernel \"" + k.name + "\" of target " +
+                          describe(target) + " has a grid of " +
+                          extents(k.grid) + " in clusters of " +
+                          extents(k.cluster) + ", expected multiples",
+                      "the bundle was not written by novac: compile it again");
   if (k.cluster[0] * k.cluster[1] * k.cluster[2] > 1 && !device.clusters)
     return refuse("a cluster of " + extents(k.cluster) + " blocks",
                   "single blocks");
