@@ -105,6 +105,23 @@ void rows(const TileProblem &problem, TileSchedule &schedule) {
   }
 }
 
+/// Sums of what data selects: positions are looked at one by one, so that a tile
+/// of the result is as large as registers allow, and whole rows before many.
+void selections(const TileProblem &problem, TileSchedule &schedule) {
+  int64_t room = kElements;
+  for (bool selected : {false, true})
+    for (unsigned axis : problem.innermost) {
+      if (problem.axes[axis].local || problem.axes[axis].selected != selected || room < 2)
+        continue;
+      int64_t limit = 1;
+      while (limit * 2 <= room)
+        limit *= 2;
+      schedule.tile[axis] = tileExtent(problem.axes[axis].extent, limit);
+      room /= schedule.tile[axis];
+    }
+  schedule.reason = "rows that data selects";
+}
+
 void elements(const TileProblem &problem, TileSchedule &schedule) {
   int64_t room = kElementwise;
   size_t rank = 0;
@@ -127,7 +144,11 @@ TileSchedule nova::config::configureTiles(const TileProblem &problem) {
   TileSchedule schedule;
   schedule.tile.assign(problem.axes.size(), 1);
   bool local = std::any_of(problem.axes.begin(), problem.axes.end(), [](const AxisDesc &axis) { return axis.local; });
-  if (!problem.contractions.empty())
+  bool selected = std::any_of(problem.axes.begin(), problem.axes.end(),
+                              [](const AxisDesc &axis) { return axis.selected; });
+  if (selected && problem.contractions.empty())
+    selections(problem, schedule);
+  else if (!problem.contractions.empty())
     products(problem, schedule);
   else if (local)
     rows(problem, schedule);

@@ -58,7 +58,7 @@ struct Reduction;
 
 class Emitter {
 public:
-  Emitter(mlir::func::FuncOp kernel, const Axes &axes, mlir::func::FuncOp program, tile::Precision precision);
+  Emitter(mlir::func::FuncOp kernel, Axes &axes, mlir::func::FuncOp program, tile::Precision precision);
 
   /// Emits the whole program. Failure after an error.
   mlir::LogicalResult run();
@@ -106,6 +106,16 @@ private:
   /// The value of every element of a splat; null if `value` is none.
   mlir::FailureOr<Tile> uniform(mlir::Value value, Scope *scope);
 
+  // GuardedLoop.cpp.
+  using Step = llvm::function_ref<mlir::FailureOr<llvm::SmallVector<mlir::Value>>(Scope *, mlir::ValueRange)>;
+  /// As loop(), the last axis position by position, for a body that matters only
+  /// where `guard` (a value of `op`'s body) holds: chunks in which it holds
+  /// nowhere are passed over.
+  mlir::FailureOr<llvm::SmallVector<mlir::Value>> guardedLoop(mlir::linalg::GenericOp op, mlir::Value guard,
+                                                              llvm::ArrayRef<AxisId> streamed, Scope *scope,
+                                                              mlir::ValueRange init,
+                                                              llvm::ArrayRef<mlir::Operation *> targets, Step body);
+
   // Reductions.cpp.
   mlir::LogicalResult reduce(mlir::linalg::GenericOp op, Scope *scope, llvm::ArrayRef<AxisId> order);
 
@@ -115,7 +125,8 @@ private:
   mlir::LogicalResult store(mlir::OpOperand &result, Scope *scope, const Tile &tile);
 
   mlir::func::FuncOp kernel, program;
-  const Axes &axes;
+  /// The tile of a streamed axis changes while a guarded loop looks at a chunk.
+  Axes &axes;
   tile::Precision precision;
   mlir::ImplicitLocOpBuilder builder;
   Scope root;

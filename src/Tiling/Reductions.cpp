@@ -16,6 +16,7 @@
 #include "Schedule.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -35,6 +36,9 @@ public:
   LogicalResult finish(ValueRange accumulated);
 
   size_t size() const { return parts.size(); }
+  /// Where the one contribution is the identity unless a condition holds, that
+  /// condition (a value of the body); else null.
+  Value guard();
   linalg::GenericOp getOp() const { return op; }
 
 private:
@@ -98,6 +102,16 @@ bool ReductionEmitter::prepareDot() {
   if (m != out[0])
     std::swap(lhs, rhs);
   return true;
+}
+
+Value ReductionEmitter::guard() {
+  if (parts.size() != 1)
+    return {};
+  auto select = parts[0].contribution.getDefiningOp<arith::SelectOp>();
+  Attribute otherwise;
+  if (!select || !matchPattern(select.getFalseValue(), m_Constant(&otherwise)) || otherwise != parts[0].identity)
+    return {};
+  return select.getCondition();
 }
 
 SmallVector<Value> ReductionEmitter::init() {
@@ -233,19 +247,22 @@ LogicalResult Emitter::reduce(linalg::GenericOp op, Scope *scope, ArrayRef<AxisI
   if (!streamed.empty())
     for (ReductionEmitter &member : members)
       llvm::append_range(accumulated, member.init());
-  auto results = loop(streamed, scope, accumulated, targets,
-                      [&](Scope *inner, ValueRange carried) -> FailureOr<SmallVector<Value>> {
-                        SmallVector<Value> next;
-                        for (ReductionEmitter &member : members) {
-                          auto values = member.step(inner, carried.take_front(streamed.empty() ? 0 : member.size()));
-                          if (failed(values))
-                            return failure();
-                          llvm::append_range(next, *values);
-                          if (!streamed.empty())
-                            carried = carried.drop_front(member.size());
-                        }
-                        return next;
-                      });
+  auto step = [&](Scope *inner, ValueRange carried) -> FailureOr<SmallVector<Value>> {
+    SmallVector<Value> next;
+    for (ReductionEmitter &member : members) {
+      auto values = member.step(inner, carried.take_front(streamed.empty() ? 0 : member.size()));
+      if (failed(values))
+        return failure();
+      llvm::append_range(next, *values);
+      if (!streamed.empty())
+        carried = carried.drop_front(member.size());
+    }
+    return next;
+  };
+  Value guard = members.size() == 1 ? members.front().guard() : Value();
+  bool guarded = guard && !streamed.empty() && axes[streamed.back()].tile == 1;
+  auto results = guarded ? guardedLoop(op, guard, streamed, scope, accumulated, targets, step)
+                         : loop(streamed, scope, accumulated, targets, step);
   if (failed(results))
     return failure();
   ValueRange rest(*results);

@@ -106,6 +106,9 @@ struct AxisDesc {
   int64_t extent = 1;
   bool local = false;   ///< Not a dimension of the grid.
   bool reduced = false; ///< Something reduces along it.
+  /// Data says which position along it is meant: of what is reduced, few
+  /// positions contribute to one tile.
+  bool selected = false;
 };
 
 /// A sum of products: along which axes its rows, columns and depth run; axes of

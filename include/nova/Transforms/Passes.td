@@ -128,6 +128,17 @@ def NameKernels : Pass<"nova-name-kernels", "::mlir::ModuleOp"> {
   }];
 }
 
+def ExpandMovements : Pass<"nova-expand-movements", "::mlir::func::FuncOp"> {
+  let summary = "Write concatenations and accumulating index_put of kernels as generics";
+  let description = [{
+    For back ends that compute each result element from what it needs (GPUs): an
+    element of a `tensor.concat` of kernel arguments selects among the parts; an
+    element of an accumulating `nova.index_put` is the sum, over all positions in
+    their order, of the updates whose index names it. A kernel whose result is
+    such a sum gets all of the result's dimensions as its space.
+  }];
+}
+
 def SplitReductions : Pass<"nova-split-reductions", "::mlir::ModuleOp"> {
   let summary = "Reduce in two stages where one would leave most of the device idle";
   let description = [{
