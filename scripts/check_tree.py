@@ -15,6 +15,9 @@ expected); the last line counts. Exit status 1 if there is any.
             libraries only where THIRD_PARTY allows them
   sizes     no source file is longer than MAX_LINES
   names     no graph of graphs/ is named in src/ or include/
+  classes   nothing below the stage `configured` knows a class of operators: no
+            operation of the nova dialect but those that move data, no kernel's
+            role, no such word in code or in strings
   headers   every source file says what licence it is under (but for examples,
             which README prints)
   leftovers no mark of unfinished work in src/, include/ or scripts/
@@ -42,7 +45,7 @@ ARROWS = {
     "Import": ["IR", "Graph"],
     "Transforms": ["IR"],
     "HostCodegen": ["IR", "Math"],
-    "GpuCodegen": ["IR"],
+    "GpuCodegen": ["IR", "Tiling", "TileLowering"],
     "Pipelines": ["Import", "Transforms", "HostCodegen", "GpuCodegen", "Bundle"],
     "Driver": ["Pipelines", "Runtime"],
     "Tools": ["Driver", "Runtime"],
@@ -63,6 +66,14 @@ THIRD_PARTY = {
 SOURCES = {".cpp", ".h", ".c", ".td", ".in"}
 EMITS_ERRORS = re.compile(r"\bemit(Op)?Error\b")
 LEFTOVERS = re.compile(r"\b(TODO|FIXME|XXX)\b")
+
+
+# What comes after `configured`, and the operations that kernel bodies may hold
+# then (nova/Transforms/KernelContract.h).
+BELOW_CONFIGURED = ("Tile", "Tiling", "TileLowering", "GpuCodegen")
+MOVEMENTS = {"CumsumOp", "ScatterOp", "IndexPutOp"}
+CLASS_WORDS = re.compile(r"attention|softmax|cross_?entropy|(?:layer|rms|batch)_?norm|gelu|silu|adam|embedding|dropout"
+                         r"|optimi[sz]er|attr::role|nova\.role", re.I)
 
 
 class Tree:
@@ -186,12 +197,31 @@ class Tree:
                     self.bad(path, f"line {number} names the graph '{pattern.search(line).group()}'")
 
 
+    def check_classes(self):
+        ops = set(re.findall(r"^def Nova_(\w+Op)\b", (self.root / "include/nova/IR/NovaOps.td").read_text(), re.M))
+        names = re.compile(r"(?<!tile::)(?<!arith::)\b(?:nova::)?(%s)\b" % "|".join(sorted(ops - MOVEMENTS)))
+        for folder in BELOW_CONFIGURED:
+            for path in self.files(f"src/{folder}", f"include/nova/{folder}"):
+                if path.suffix not in {".cpp", ".h"}:
+                    continue
+                self.checked += 1
+                tile_ops = "namespace nova::tile" in path.read_text() or "using namespace nova::tile" in path.read_text()
+                for number, line in enumerate(path.read_text().split("\n"), 1):
+                    code = line.split("//")[0]
+                    found = CLASS_WORDS.search(code)
+                    if not found and not tile_ops:
+                        found = names.search(code)
+                    if found:
+                        self.bad(path, f"line {number} names the operator class '{found.group()}' below the stage configured")
+
+
 def main(arguments):
     root = pathlib.Path(arguments[0] if arguments else pathlib.Path(__file__).parent.parent).resolve()
     tree = Tree(root)
     tree.check_passes()
     tree.check_arrows()
     tree.check_text()
+    tree.check_classes()
     for violation in tree.violations:
         print(violation)
     print(f"check_tree: {tree.checked} checks, {len(tree.violations)} violations")

@@ -18,12 +18,19 @@
 
 using namespace mlir;
 
-void nova::buildTileLowering(OpPassManager &manager) {
+void nova::buildTiled(OpPassManager &manager) {
   manager.addNestedPass<func::FuncOp>(createAssignTileLayouts());
-  // Must run after layouts: it is the conversions before products that it removes.
-  manager.addNestedPass<func::FuncOp>(createPipelineTiles());
   // Copies of constants and ranges that nobody converted are one again.
   manager.addPass(createCSEPass());
+}
+
+void nova::buildPipelined(OpPassManager &manager) {
+  // Must run after layouts: it is the conversions before products that it removes.
+  manager.addNestedPass<func::FuncOp>(createPipelineTiles());
+  manager.addPass(createCSEPass());
+}
+
+void nova::buildThreads(OpPassManager &manager) {
   manager.addPass(createLowerTilesToThreads());
   manager.addPass(createCSEPass());
   // Must run before anything that folds math on constants with the libm here.
@@ -34,4 +41,10 @@ void nova::buildTileLowering(OpPassManager &manager) {
   manager.addPass(createConvertControlFlowToLLVMPass());
   manager.addPass(createConvertNVVMToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());
+}
+
+void nova::buildTileLowering(OpPassManager &manager) {
+  buildTiled(manager);
+  buildPipelined(manager);
+  buildThreads(manager);
 }

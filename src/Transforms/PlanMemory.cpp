@@ -14,6 +14,8 @@
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/MapVector.h"
 
+#include <numeric>
+
 namespace nova {
 #define GEN_PASS_DEF_PLANMEMORY
 #include "nova/Transforms/Passes.h.inc"
@@ -21,6 +23,10 @@ namespace nova {
 
 using namespace mlir;
 using namespace nova;
+
+/// What base addresses are multiples of (the manifest's rule for a caller's
+/// memory; the arena's buffers are at multiples of more).
+static constexpr int64_t kBaseAlignment = 16;
 
 static int64_t bytesOf(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
@@ -295,11 +301,39 @@ void Planner::write() {
   }
 }
 
+/// Writes onto each kernel what divides the address of every argument and result,
+/// in all its launches: below 16 only where a view starts at an odd place.
+static void writeAlignments(ArrayRef<LaunchOp> launches) {
+  llvm::MapVector<Operation *, SmallVector<int64_t>> known;
+  for (LaunchOp launch : launches) {
+    auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(launch, launch.getKernelAttr());
+    auto places = launch->getAttrOfType<ArrayAttr>(attr::places);
+    SmallVector<int64_t> &alignments = known[kernel];
+    alignments.resize(places.size(), kBaseAlignment);
+    for (auto [alignment, place] : llvm::zip_equal(alignments, places))
+      alignment = std::gcd(alignment, cast<PlaceAttr>(place).getOffset());
+  }
+  for (auto &[op, alignments] : known) {
+    auto kernel = cast<func::FuncOp>(op);
+    Builder builder(kernel.getContext());
+    for (auto [i, alignment] : llvm::enumerate(alignments)) {
+      if (alignment == kBaseAlignment)
+        continue;
+      Attribute value = builder.getI64IntegerAttr(alignment);
+      if (i < kernel.getNumArguments())
+        kernel.setArgAttr(i, attr::alignment, value);
+      else
+        kernel.setResultAttr(i - kernel.getNumArguments(), attr::alignment, value);
+    }
+  }
+}
+
 void Planner::run() {
   collect();
   storeOutputs();
   storeIntermediates();
   write();
+  writeAlignments(launches);
 }
 
 struct PlanMemory : ::nova::impl::PlanMemoryBase<PlanMemory> {

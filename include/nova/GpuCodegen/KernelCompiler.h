@@ -40,7 +40,7 @@ namespace nova {
 //===----------------------------------------------------------------------===//
 
 /// Whether this build can lower kernels with a grid of at least one point.
-inline constexpr bool kHasGpuLowering = false;
+inline constexpr bool kHasGpuLowering = true;
 
 /// What a lowered kernel holds; named as the stages of the same names.
 enum class KernelStage : uint8_t { Tiled, Pipelined, Nvvm };

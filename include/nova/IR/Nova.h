@@ -57,6 +57,9 @@ inline constexpr llvm::StringLiteral reason = "nova.reason";
 inline constexpr llvm::StringLiteral arena = "nova.arena";
 inline constexpr llvm::StringLiteral places = "nova.places";
 inline constexpr llvm::StringLiteral after = "nova.after";
+/// i64 on a kernel's argument or result, from `plan` on: its address is a multiple
+/// of this many bytes in every launch (absent: 16).
+inline constexpr llvm::StringLiteral alignment = "nova.alignment";
 } // namespace attr
 } // namespace nova
 

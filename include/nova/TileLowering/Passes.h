@@ -23,8 +23,13 @@ inline constexpr llvm::StringLiteral kSharedBytesAttr = "nova.shared_bytes";
 #define GEN_PASS_REGISTRATION
 #include "nova/TileLowering/Passes.h.inc"
 
-/// Appends what turns a tile program into the LLVM and NVVM dialects: layouts,
-/// pipelining, threads, elementary functions, conversions.
+/// The steps from tile programs to the LLVM and NVVM dialects, by the stage that
+/// each completes: layouts (`tiled`), rings (`pipelined`), threads, elementary
+/// functions and conversions (`nvvm`).
+void buildTiled(mlir::OpPassManager &manager);
+void buildPipelined(mlir::OpPassManager &manager);
+void buildThreads(mlir::OpPassManager &manager);
+/// All of them.
 void buildTileLowering(mlir::OpPassManager &manager);
 
 } // namespace nova

@@ -15,6 +15,9 @@
 //
 //   nova.arena    {size, lower_bound, buffers = [#nova.buffer, ...]} in bytes
 //
+// A kernel's arguments and results whose addresses are not multiples of 16 bytes in
+// every launch carry nova.alignment.
+//
 // Input and output indices are those of the step's arguments and results; a
 // constant's index is its order among the step's nova.constant operations.
 //
