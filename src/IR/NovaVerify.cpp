@@ -59,6 +59,14 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return emitOpError("launches '") << getKernel() << "', which is no function here";
   if (!callee->hasAttr(attr::kernel))
     return emitOpError("launches '") << getKernel() << "', which is no kernel";
+  // From `tiled` on a kernel takes memory: of its results too, and views are
+  // part of the parameters' types.
+  if (callee->hasAttr("tile.grid")) {
+    if (callee.getNumArguments() != getInputs().size() + getResults().size())
+      return emitOpError("has ") << getInputs().size() + getResults().size() << " operands and results for '"
+                                 << getKernel() << "', which takes " << callee.getNumArguments();
+    return success();
+  }
   if (callee.getNumArguments() != getInputs().size())
     return emitOpError("passes ") << getInputs().size() << " operands to '" << getKernel()
                                   << "', which takes " << callee.getNumArguments();

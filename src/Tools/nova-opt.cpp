@@ -8,6 +8,7 @@
 #include "nova/IR/Nova.h"
 #include "nova/Math/ExpandMath.h"
 #include "nova/TileLowering/Passes.h"
+#include "nova/Tiling/Passes.h"
 #include "nova/Transforms/Passes.h"
 
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
@@ -33,6 +34,7 @@ int main(int argc, char **argv) {
                   mlir::LLVM::LLVMDialect, mlir::NVVM::NVVMDialect>();
   mlir::registerConvertNVVMToLLVMInterface(registry);
   nova::registerNovaTransformsPasses();
+  nova::registerNovaTilingPasses();
   nova::registerNovaMathPasses();
   nova::registerNovaHostCodegenPasses();
   nova::registerNovaTileLoweringPasses();

@@ -4,8 +4,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "DescribeTiles.h"
 #include "KernelAnalysis.h"
 
+#include "nova/Target/Target.h"
 #include "nova/Transforms/Passes.h"
 
 #include "mlir/IR/Builders.h"
@@ -24,6 +26,26 @@ static const target::Device *findGpu(StringRef name) {
     if (device.kind == target::DeviceKind::Gpu && StringRef(device.name) == name)
       return &device;
   return nullptr;
+}
+
+/// Replaces the tile by one of which nova-lower-kernels-to-tiles makes a program.
+static LogicalResult configureForTiles(func::FuncOp kernel) {
+  auto axes = tiling::Axes::analyse(kernel);
+  if (failed(axes))
+    return failure();
+  Builder builder(kernel.getContext());
+  config::TileSchedule schedule = config::configureTiles(describeTiles(kernel, *axes));
+  SmallVector<int64_t> space(kernel->getAttrOfType<DenseI64ArrayAttr>(attr::space).size(), 1), local;
+  for (auto [id, tile] : llvm::enumerate(schedule.tile)) {
+    if ((*axes)[id].local())
+      local.push_back(tile);
+    else
+      space[(*axes)[id].space] = tile;
+  }
+  kernel->setAttr(attr::tile, builder.getDenseI64ArrayAttr(space));
+  kernel->setAttr(attr::localTile, builder.getDenseI64ArrayAttr(local));
+  kernel->setAttr(attr::reason, builder.getStringAttr(schedule.reason));
+  return success();
 }
 
 namespace {
@@ -50,6 +72,8 @@ struct ConfigureKernels : ::nova::impl::ConfigureKernelsBase<ConfigureKernels> {
       kernel->setAttr(attr::tile, builder.getDenseI64ArrayAttr(schedule.tile));
       kernel->setAttr(attr::predictedNs, builder.getI64IntegerAttr((int64_t)(schedule.seconds * 1e9)));
       kernel->setAttr(attr::reason, builder.getStringAttr(schedule.reason));
+      if (gpu && failed(configureForTiles(kernel)))
+        return signalPassFailure();
     }
   }
 };

@@ -51,7 +51,7 @@ std::string exampleOf(const Flag &flag) {
       {"target", "host"},      {"precision", "f32"}, {"emit", "mlir"},
       {"stop-after", "fused"}, {"jobs", "3"},        {"seed", "7"},
       {"steps", "2"},          {"threads", "2"},     {"tolerance", "0.5"},
-      {"device", "host"},      {"set", "lr=1"}};
+      {"device", "host"},      {"set", "lr=1"},      {"launch", "plain"}};
   auto it = values.find(flag.name);
   return it == values.end() ? "some/path" : it->second;
 }
@@ -84,8 +84,8 @@ TEST(Options, TheFlagsOfTheDesignAreThere) {
        "dump-stages emit explain explain-miss time-report time-trace json "
        "device-profile schedules ptxas no-fusion cache-read-only"},
       {"inspect", "kernel json html"},
-      {"run", "data seed out steps set device allow-jit"},
-      {"verify", "data seed target tolerance simulate"},
+      {"run", "data seed out steps set device allow-jit launch time"},
+      {"verify", "data seed target tolerance simulate device allow-jit launch"},
       {"explain", "kernel"},
       {"targets", "json"},
       {"ops", "json"},
@@ -255,9 +255,10 @@ TEST(Options, WordsAndValuesOfFlagsAreRefused) {
         "compile g.json -j 2000", "compile g.json --target ,host",
         "compile g.json --emit cubin", "run b.nova --seed 1.5",
         "run b.nova --steps 18446744073709551616", "run b.nova --set =1",
-        "run b.nova --device gpu", "verify b.nova --tolerance 0",
-        "verify b.nova --tolerance nan", "version 1.0", "ops --verbose",
-        "compile g.json --kernel k", "compile g.json -x", "targets --js"}) {
+        "run b.nova --device gpu", "run b.nova --launch fast",
+        "verify b.nova --tolerance 0", "verify b.nova --tolerance nan",
+        "version 1.0", "ops --verbose", "compile g.json --kernel k",
+        "compile g.json -x", "targets --js"}) {
     Expected<Options> options = parseOptions(split(line));
     ASSERT_FALSE(options) << line;
     EXPECT_EQ(options.error().code, ErrorCode::Usage) << line;

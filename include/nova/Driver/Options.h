@@ -107,7 +107,8 @@ struct Options {
   std::vector<std::string> set;
   std::string device;
   unsigned threads = 0;
-  bool allowJit = false, simulate = false;
+  bool allowJit = false, simulate = false, time = false;
+  std::string launch; // "" is "graph".
   std::optional<double> tolerance;
 
   /// Some target is a GPU.

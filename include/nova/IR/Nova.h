@@ -47,6 +47,8 @@ inline constexpr llvm::StringLiteral updates = "nova.updates";
 inline constexpr llvm::StringLiteral kernel = "nova.kernel";
 inline constexpr llvm::StringLiteral space = "nova.space";
 inline constexpr llvm::StringLiteral tile = "nova.tile";
+/// Tile of each local axis, in the order of its first loop (GPU schedules).
+inline constexpr llvm::StringLiteral localTile = "nova.local_tile";
 inline constexpr llvm::StringLiteral map = "nova.map";
 inline constexpr llvm::StringLiteral inplace = "nova.inplace";
 /// From `configured` on: the predicted time of a launch, and one line on why

@@ -53,7 +53,9 @@ Status checkKernel(const Target &target, const Kernel &k,
   };
   uint64_t shared = k.staticSharedBytes + k.dynamicSharedBytes;
   if (shared < k.staticSharedBytes || shared > device.sharedBytesPerBlock)
-    return refuse(std::to_string(shared) + " bytes of shared memory per block",
+    return refuse(std::to_string(k.staticSharedBytes) + " static and " +
+                      std::to_string(k.dynamicSharedBytes) +
+                      " dynamic bytes of shared memory per block",
                   std::to_string(device.sharedBytesPerBlock));
   uint64_t threads = k.block[0] * k.block[1] * k.block[2]; // at most 1024 each
   if (threads > device.threadsPerBlock)

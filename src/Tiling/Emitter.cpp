@@ -1,0 +1,213 @@
+//===- Emitter.cpp - Scopes, and the program around what is computed -------===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "Emitter.h"
+
+#include "nova/IR/Nova.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace nova;
+using namespace nova::tiling;
+
+Emitter::Emitter(func::FuncOp kernel, const Axes &axes, func::FuncOp program, tile::Precision precision)
+    : kernel(kernel), program(program), axes(axes), precision(precision),
+      builder(kernel.getLoc(), kernel.getContext()) {
+  root.block = &program.getBody().front();
+}
+
+ImplicitLocOpBuilder &Emitter::at(Scope *scope) {
+  if (scope->before)
+    builder.setInsertionPoint(scope->before);
+  else
+    builder.setInsertionPointToEnd(scope->block);
+  return builder;
+}
+
+Scope *Emitter::home(ArrayRef<AxisId> list, Scope *scope) {
+  Scope *deepest = &root;
+  for (AxisId axis : list) {
+    if (axis == kNoAxis)
+      continue;
+    Scope *found = scope;
+    while (found->parent && !found->places.count(axis))
+      found = found->parent;
+    if (found->depth() > deepest->depth())
+      deepest = found;
+  }
+  return deepest;
+}
+
+const Place &Emitter::place(AxisId axis, Scope *scope) {
+  while (!scope->places.count(axis)) {
+    scope = scope->parent;
+    assert(scope && "an axis without a place: its loop is not open");
+  }
+  return scope->places.find(axis)->second;
+}
+
+FailureOr<SmallVector<Value>>
+Emitter::loop(ArrayRef<AxisId> streamed, Scope *scope, ValueRange init, ArrayRef<Operation *> targets,
+              function_ref<FailureOr<SmallVector<Value>>(Scope *, ValueRange)> body) {
+  if (streamed.empty())
+    return body(scope, init);
+  const Axis &axis = axes[streamed.front()];
+  Value from = index(scope, 0), to = index(scope, axis.extent), step = index(scope, axis.tile);
+  auto loop = scf::ForOp::create(at(scope), from, to, step, init);
+  if (init.empty())
+    loop.getBody()->getTerminator()->erase();
+  Operation *after = std::exchange(scope->before, loop.getOperation());
+  Scope inner;
+  inner.parent = scope;
+  inner.block = loop.getBody();
+  inner.targets.assign(targets.begin(), targets.end());
+  inner.places[streamed.front()] = {loop.getInductionVar(), axis.ragged() ? 1 : 0};
+  auto results = this->loop(streamed.drop_front(), &inner, loop.getRegionIterArgs(), targets, body);
+  scope->before = after;
+  if (failed(results))
+    return failure();
+  scf::YieldOp::create(at(&inner), *results);
+  return SmallVector<Value>(loop.getResults());
+}
+
+/// Every axis that is not streamed has its place here.
+void Emitter::openRoot() {
+  auto sizes = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::space).asArrayRef();
+  auto tiles = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::tile).asArrayRef();
+  // Row-major: the last dimension runs fastest.
+  Value rest = tile::PointOp::create(at(&root));
+  point.assign(sizes.size(), Value());
+  int64_t before = 1;
+  for (auto [extent, tile] : llvm::zip_equal(sizes, tiles))
+    before *= (extent + tile - 1) / tile;
+  for (size_t s = sizes.size(); s-- > 0;) {
+    int64_t count = (sizes[s] + tiles[s] - 1) / tiles[s];
+    before /= std::max<int64_t>(count, 1);
+    if (count <= 1) {
+      point[s] = index(&root, 0);
+      continue;
+    }
+    Value size = index(&root, count);
+    point[s] = before > 1 ? arith::RemUIOp::create(at(&root), rest, size).getResult() : rest;
+    if (before > 1)
+      rest = arith::DivUIOp::create(at(&root), rest, size);
+  }
+  for (AxisId id = 0; id < (AxisId)axes.size(); ++id) {
+    const Axis &axis = axes[id];
+    int64_t bounds = axis.ragged() ? 1 : 0;
+    if (axis.streamed())
+      continue;
+    if (axis.local() || axis.chunks() <= 1)
+      root.places[id] = {index(&root, 0), bounds};
+    else if (axis.tile == 1)
+      root.places[id] = {point[axis.space], bounds};
+    else
+      root.places[id] = {arith::MulIOp::create(at(&root), point[axis.space], index(&root, axis.tile)), bounds};
+  }
+}
+
+LogicalResult Emitter::run() {
+  openRoot();
+  if (failed(storeResults()))
+    return failure();
+  func::ReturnOp::create(at(&root));
+  return success();
+}
+
+/// All of the results' tiles, then all stores: a result may share the memory of
+/// an argument (nova.inplace) that another one still reads. Results with
+/// streamed axes are computed and stored chunk by chunk; as what they share with
+/// the others is computed before their loop opens, the others' stores come last.
+LogicalResult Emitter::storeResults() {
+  Operation *back = kernel.getBody().front().getTerminator();
+  using Group = SmallVector<OpOperand *>;
+  llvm::MapVector<SmallVector<AxisId>, Group, std::map<SmallVector<AxisId>, unsigned>> groups;
+  for (OpOperand &result : back->getOpOperands()) {
+    SmallVector<AxisId> streamed;
+    for (AxisId axis : axes.ofValue(result.get()))
+      if (axis != kNoAxis && axes[axis].streamed())
+        streamed.push_back(axis);
+    llvm::sort(streamed);
+    groups[streamed].push_back(&result);
+  }
+  auto compute = [&](Group &group, Scope *scope) -> FailureOr<SmallVector<Tile>> {
+    SmallVector<Tile> tiles;
+    for (OpOperand *result : group) {
+      AxisList dims = axes.ofValue(result->get());
+      auto tile = emit(result->get(), dims, scope, dims);
+      if (failed(tile))
+        return failure();
+      tiles.push_back(*tile);
+    }
+    return tiles;
+  };
+  root.targets.push_back(back);
+  Group &whole = groups[{}];
+  auto wholeTiles = compute(whole, &root);
+  if (failed(wholeTiles))
+    return failure();
+  for (auto &[streamed, group] : groups) {
+    if (streamed.empty())
+      continue;
+    SmallVector<Operation *> targets;
+    for (OpOperand *result : group)
+      if (Operation *op = result->get().getDefiningOp())
+        targets.push_back(op);
+    auto done = loop(streamed, &root, {}, targets, [&](Scope *scope, ValueRange) -> FailureOr<SmallVector<Value>> {
+      auto tiles = compute(group, scope);
+      if (failed(tiles))
+        return failure();
+      for (auto [result, tile] : llvm::zip_equal(group, *tiles))
+        if (failed(store(*result, scope, tile)))
+          return failure();
+      return SmallVector<Value>();
+    });
+    if (failed(done))
+      return failure();
+  }
+  for (auto [result, tile] : llvm::zip_equal(whole, *wholeTiles))
+    if (failed(store(*result, &root, tile)))
+      return failure();
+  return success();
+}
+
+LogicalResult Emitter::store(OpOperand &result, Scope *scope, const Tile &tile) {
+  builder.setLoc(result.getOwner()->getLoc());
+  AxisList dims = axes.ofValue(result.get());
+  AxisList along = tileAxes(dims, dims);
+  if (failed(checkRank(result.getOwner(), along)))
+    return failure();
+  Value whole = expanded(scope, tile, along);
+  SmallVector<Value> offsets;
+  SmallVector<int64_t> memoryDims, bounds;
+  for (AxisId axis : dims)
+    offsets.push_back(axis == kNoAxis ? index(scope, 0) : place(axis, scope).offset);
+  for (AxisId axis : along) {
+    memoryDims.push_back(llvm::find(dims, axis) - dims.begin());
+    bounds.push_back(place(axis, scope).bounds);
+  }
+  // Of grid points that compute the same region, the first one writes it.
+  Value first;
+  auto sizes = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::space).asArrayRef();
+  auto tiles = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::tile).asArrayRef();
+  for (auto [s, extent] : llvm::enumerate(sizes)) {
+    bool bound = llvm::any_of(dims, [&](AxisId axis) { return axis != kNoAxis && axes[axis].space == (int64_t)s; });
+    if (bound || extent <= tiles[s])
+      continue;
+    Value zero = arith::CmpIOp::create(at(scope), arith::CmpIPredicate::eq, point[s], index(scope, 0));
+    first = first ? arith::AndIOp::create(at(scope), first, zero).getResult() : zero;
+  }
+  Value memory = program.getArgument(kernel.getNumArguments() + result.getOperandNumber());
+  ImplicitLocOpBuilder &b = at(scope);
+  if (first)
+    b.setInsertionPointToStart(scf::IfOp::create(b, first, /*withElseRegion=*/false).thenBlock());
+  tile::StoreOp::create(b, whole, memory, offsets, memoryDims, bounds);
+  return success();
+}

@@ -1,0 +1,128 @@
+//===- Emitter.h - Computes values of a kernel on tiles --------*- C++ -*-===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Demand-driven: whoever needs a value asks for it in a scope. A scope is the
+// grid point or the body of a loop over the chunks of a streamed axis; it says
+// at which place each axis is. A value is emitted once, into the outermost scope
+// (from the asking one up) where all of its axes have their place.
+//
+//===----------------------------------------------------------------------===//
+#ifndef NOVA_SRC_TILING_EMITTER_H
+#define NOVA_SRC_TILING_EMITTER_H
+
+#include "nova/Transforms/KernelAxes.h"
+#include "nova/Tile/Tile.h"
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+#include <map>
+
+namespace nova::tiling {
+
+/// A value on a tile: its dimensions run along `axes`, and it repeats along all
+/// others. Without axes it is a scalar, not a tile of rank 0.
+struct Tile {
+  mlir::Value value;
+  AxisList axes;
+};
+
+/// Where an axis is in a scope.
+struct Place {
+  mlir::Value offset;
+  /// As in tile.load: may the tile reach over the axis' ends?
+  int64_t bounds = 0;
+};
+
+struct Scope {
+  Scope *parent = nullptr;
+  mlir::Block *block = nullptr;
+  /// What is emitted goes before this op (the loop that is being filled), or to
+  /// the end of the block.
+  mlir::Operation *before = nullptr;
+  llvm::DenseMap<AxisId, Place> places;
+  /// What this scope is there to compute.
+  llvm::SmallVector<mlir::Operation *> targets;
+
+  llvm::DenseMap<mlir::Value, Tile> values;
+  std::map<std::vector<int64_t>, Tile> loads;
+  llvm::DenseMap<AxisId, Tile> ranges, insides;
+  unsigned depth() const { return parent ? parent->depth() + 1 : 0; }
+};
+
+/// How a generic's body reduces; see Reductions.cpp.
+struct Reduction;
+
+class Emitter {
+public:
+  Emitter(mlir::func::FuncOp kernel, const Axes &axes, mlir::func::FuncOp program, tile::Precision precision);
+
+  /// Emits the whole program. Failure after an error.
+  mlir::LogicalResult run();
+
+private:
+  friend class BodyEmitter;
+  friend class ReductionEmitter;
+
+  // Scopes (Emitter.cpp).
+  mlir::ImplicitLocOpBuilder &at(Scope *scope);
+  Scope *home(llvm::ArrayRef<AxisId> axes, Scope *scope);
+  const Place &place(AxisId axis, Scope *scope);
+  /// Opens loops over the chunks of `streamed`, outermost first; `body` gets the
+  /// innermost scope and the carried values and returns the new ones.
+  mlir::FailureOr<llvm::SmallVector<mlir::Value>>
+  loop(llvm::ArrayRef<AxisId> streamed, Scope *scope, mlir::ValueRange init,
+       llvm::ArrayRef<mlir::Operation *> targets,
+       llvm::function_ref<mlir::FailureOr<llvm::SmallVector<mlir::Value>>(Scope *, mlir::ValueRange)> body);
+
+  // Tiles (Tiles.cpp).
+  mlir::Value index(Scope *scope, int64_t value);
+  mlir::Value constant(Scope *scope, mlir::TypedAttr value);
+  mlir::RankedTensorType tileType(llvm::ArrayRef<AxisId> axes, mlir::Type element);
+  /// Those of `axes` that are dimensions of tiles, ordered by `order`.
+  AxisList tileAxes(llvm::ArrayRef<AxisId> axes, llvm::ArrayRef<AxisId> order);
+  Tile ordered(Scope *scope, Tile tile, llvm::ArrayRef<AxisId> order);
+  /// The tile with exactly the dimensions `axes`; rank 0 for none.
+  mlir::Value expanded(Scope *scope, const Tile &tile, llvm::ArrayRef<AxisId> axes);
+  /// A tile of rank 0 as a scalar, any other as it is.
+  Tile unwrapped(Scope *scope, mlir::Value value, llvm::ArrayRef<AxisId> axes);
+  Tile range(Scope *scope, AxisId axis);
+  /// Whether each position of a tile along a ragged axis is one.
+  Tile inside(Scope *scope, AxisId axis);
+  /// AND of `inside` of the ragged ones of `axes`, with dimensions `axes`; null
+  /// if there is none.
+  mlir::Value mask(Scope *scope, llvm::ArrayRef<AxisId> axes);
+  mlir::LogicalResult checkRank(mlir::Operation *op, llvm::ArrayRef<AxisId> axes);
+
+  // Values (Values.cpp).
+  mlir::FailureOr<Tile> emit(mlir::Value value, llvm::ArrayRef<AxisId> dims, Scope *scope,
+                             llvm::ArrayRef<AxisId> order);
+  mlir::FailureOr<Tile> load(mlir::BlockArgument argument, llvm::ArrayRef<AxisId> dims, Scope *scope,
+                             llvm::ArrayRef<AxisId> order);
+  mlir::LogicalResult elementwise(mlir::linalg::GenericOp op, Scope *scope, llvm::ArrayRef<AxisId> order);
+  /// The value of every element of a splat; null if `value` is none.
+  mlir::FailureOr<Tile> uniform(mlir::Value value, Scope *scope);
+
+  // Reductions.cpp.
+  mlir::LogicalResult reduce(mlir::linalg::GenericOp op, Scope *scope, llvm::ArrayRef<AxisId> order);
+
+  // Program.cpp.
+  void openRoot();
+  mlir::LogicalResult storeResults();
+  mlir::LogicalResult store(mlir::OpOperand &result, Scope *scope, const Tile &tile);
+
+  mlir::func::FuncOp kernel, program;
+  const Axes &axes;
+  tile::Precision precision;
+  mlir::ImplicitLocOpBuilder builder;
+  Scope root;
+  /// Number of its tile, of each dimension of the space.
+  llvm::SmallVector<mlir::Value> point;
+};
+
+} // namespace nova::tiling
+
+#endif // NOVA_SRC_TILING_EMITTER_H

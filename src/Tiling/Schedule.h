@@ -1,0 +1,26 @@
+//===- Schedule.h - Which reductions share a loop --------------*- C++ -*-===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef NOVA_SRC_TILING_SCHEDULE_H
+#define NOVA_SRC_TILING_SCHEDULE_H
+
+#include "nova/Transforms/KernelAxes.h"
+
+namespace nova::tiling {
+
+/// The streamed axes along which `op` reduces, ascending; empty for an op that
+/// reduces along none.
+AxisList streamedAxes(mlir::Operation *op, const Axes &axes);
+
+/// The reductions that share a loop with `op`, itself included, in program order:
+/// they reduce along the same streamed axes, their results have the same streamed
+/// axes, `targets` need them, and none needs another.
+llvm::SmallVector<mlir::Operation *> loopMates(mlir::linalg::GenericOp op, mlir::func::FuncOp kernel,
+                                               const Axes &axes, llvm::ArrayRef<mlir::Operation *> targets);
+
+} // namespace nova::tiling
+
+#endif // NOVA_SRC_TILING_SCHEDULE_H

@@ -1,0 +1,19 @@
+//===- DescribeTiles.h - What the GPU's configurator is told ---*- C++ -*-===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef NOVA_SRC_TRANSFORMS_DESCRIBETILES_H
+#define NOVA_SRC_TRANSFORMS_DESCRIBETILES_H
+
+#include "nova/Config/Configure.h"
+#include "nova/Transforms/KernelAxes.h"
+
+namespace nova {
+
+config::TileProblem describeTiles(mlir::func::FuncOp kernel, const tiling::Axes &axes);
+
+} // namespace nova
+
+#endif // NOVA_SRC_TRANSFORMS_DESCRIBETILES_H

@@ -1,0 +1,281 @@
+//===- KernelAxes.cpp - What runs together in a kernel ---------------------===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "nova/Transforms/KernelAxes.h"
+
+#include "nova/IR/Nova.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/EquivalenceClasses.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace nova;
+using namespace nova::tiling;
+
+static int64_t extentOf(Value value, unsigned dim) {
+  return cast<RankedTensorType>(value.getType()).getDimSize(dim);
+}
+
+namespace {
+using Key = std::pair<void *, unsigned>;
+
+/// Collects equalities, then numbers the classes.
+class Analysis {
+public:
+  explicit Analysis(func::FuncOp kernel) : kernel(kernel) {}
+
+  LogicalResult collect();
+  LogicalResult bind();
+  void shareArguments();
+
+  Key key(Value value, unsigned dim) { return add({value.getAsOpaquePointer(), dim}, extentOf(value, dim)); }
+  Key key(linalg::GenericOp op, unsigned loop) {
+    return add({op.getOperation(), loop}, op.getStaticLoopRanges()[loop]);
+  }
+  Key add(Key key, int64_t extent) {
+    if (order.insert({key, (unsigned)order.size()}).second) {
+      keys.push_back(key);
+      classes.insert(key);
+      extents[key] = extent;
+    }
+    return key;
+  }
+  Key leader(Key key) { return classes.getLeaderValue(key); }
+  void equal(Key a, Key b) {
+    if (extents[a] != 1 && extents[b] != 1)
+      classes.unionSets(a, b);
+  }
+
+  func::FuncOp kernel;
+  llvm::EquivalenceClasses<Key> classes;
+  DenseMap<Key, unsigned> order;
+  DenseMap<Key, int64_t> extents;
+  SmallVector<Key> keys;
+  DenseMap<Key, int64_t> space; ///< Of a leader.
+};
+} // namespace
+
+/// A value whose dimensions are axes: neither an argument, which may be read
+/// along different axes by different readers, nor a value whose elements are
+/// equal, which many share.
+static bool hasAxes(Value value) {
+  Operation *op = value.getDefiningOp();
+  return op && !isa<tensor::EmptyOp, linalg::FillOp, arith::ConstantOp>(op);
+}
+
+LogicalResult Analysis::collect() {
+  for (Operation &op : kernel.getBody().front()) {
+    if (auto generic = dyn_cast<linalg::GenericOp>(op)) {
+      for (unsigned loop = 0; loop < generic.getNumLoops(); ++loop)
+        key(generic, loop);
+      for (OpOperand &operand : generic->getOpOperands()) {
+        AffineMap map = generic.getMatchingIndexingMap(&operand);
+        Value result = generic.isDpsInit(&operand) ? generic.getTiedOpResult(&operand) : Value();
+        for (auto [d, expr] : llvm::enumerate(map.getResults())) {
+          auto dim = dyn_cast<AffineDimExpr>(expr);
+          auto constant = dyn_cast<AffineConstantExpr>(expr);
+          if (!dim && !(constant && constant.getValue() == 0))
+            return refuse(kernel, &op) << "indexing map " << AffineMapAttr::get(map) << ", expected dimensions and zeros";
+          if (!dim)
+            continue;
+          if (hasAxes(operand.get()))
+            equal(key(operand.get(), d), key(generic, dim.getPosition()));
+          if (result)
+            equal(key(result, d), key(generic, dim.getPosition()));
+        }
+      }
+    } else {
+      for (Value result : op.getResults())
+        for (int64_t d = 0; hasAxes(result) && d < cast<RankedTensorType>(result.getType()).getRank(); ++d)
+          key(result, d);
+    }
+  }
+  return success();
+}
+
+LogicalResult Analysis::bind() {
+  auto sizes = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::space);
+  if (!sizes)
+    return refuse(kernel, kernel) << "expected attribute " << attr::space;
+  Operation *back = kernel.getBody().front().getTerminator();
+  for (OpOperand &operand : back->getOpOperands()) {
+    unsigned r = operand.getOperandNumber();
+    auto map = kernel.getResultAttrOfType<DenseI64ArrayAttr>(r, attr::map);
+    int64_t rank = cast<RankedTensorType>(operand.get().getType()).getRank();
+    if (!map || map.size() != rank)
+      return refuse(kernel, kernel) << "result " << r << ": expected " << attr::map << " with " << rank << " entries";
+    for (auto [d, dim] : llvm::enumerate(map.asArrayRef())) {
+      int64_t extent = extentOf(operand.get(), d);
+      Key mine = key(operand.get(), d);
+      if (dim < 0 || extent == 1)
+        continue;
+      if (dim >= sizes.size() || sizes[dim] != extent)
+        return refuse(kernel, kernel) << "result " << r << ": dimension " << d << " of extent " << extent
+                                      << " is bound to " << dim << ", which is no dimension of that extent";
+      auto [it, fresh] = space.insert({leader(mine), dim});
+      if (!fresh && it->second != dim)
+        return refuse(kernel, back) << "result " << r << ": dimension " << d << " runs along the space's dimensions "
+                                    << it->second << " and " << dim;
+    }
+  }
+  return success();
+}
+
+/// Local loops that read one dimension of an argument become one axis, so that
+/// a tile of it is loaded once; not where a generic has both.
+void Analysis::shareArguments() {
+  auto together = [&](Key a, Key b) {
+    bool found = false;
+    kernel.walk([&](linalg::GenericOp op) {
+      bool hasA = false, hasB = false;
+      for (unsigned loop = 0; loop < op.getNumLoops(); ++loop) {
+        hasA |= leader({op.getOperation(), loop}) == a;
+        hasB |= leader({op.getOperation(), loop}) == b;
+      }
+      found |= hasA && hasB;
+    });
+    return found;
+  };
+  DenseMap<Key, SmallVector<Key, 2>> readers;
+  kernel.walk([&](linalg::GenericOp op) {
+    for (OpOperand *operand : op.getDpsInputOperands()) {
+      if (hasAxes(operand->get()))
+        continue;
+      for (auto [d, expr] : llvm::enumerate(op.getMatchingIndexingMap(operand).getResults()))
+        if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+          // A splat is read along nothing.
+          if (!isa<BlockArgument>(operand->get()))
+            continue;
+          Key mine{op.getOperation(), dim.getPosition()};
+          if (extents[mine] == 1 || space.contains(leader(mine)))
+            continue;
+          SmallVector<Key, 2> &others = readers[{operand->get().getAsOpaquePointer(), (unsigned)d}];
+          for (Key other : others)
+            if (leader(other) != leader(mine) && !together(leader(other), leader(mine)))
+              classes.unionSets(other, mine);
+          others.push_back(mine);
+        }
+    }
+  });
+}
+
+FailureOr<Axes> Axes::analyse(func::FuncOp kernel) {
+  Analysis analysis(kernel);
+  if (failed(analysis.collect()) || failed(analysis.bind()))
+    return failure();
+  analysis.shareArguments();
+  Axes result;
+  DenseMap<Key, AxisId> numbers;
+  for (Key key : analysis.keys) {
+    if (analysis.extents[key] == 1) {
+      result.ids[key] = kNoAxis;
+      continue;
+    }
+    Key leader = analysis.leader(key);
+    auto [it, fresh] = numbers.insert({leader, (AxisId)result.axes.size()});
+    if (fresh) {
+      Axis axis;
+      axis.extent = analysis.extents[key];
+      auto bound = analysis.space.find(leader);
+      axis.space = bound == analysis.space.end() ? -1 : bound->second;
+      result.axes.push_back(axis);
+    }
+    result.ids[key] = it->second;
+  }
+  WalkResult walk = kernel.walk([&](linalg::GenericOp op) {
+    SmallVector<AxisId> seen;
+    for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray())) {
+      AxisId id = result.ofLoop(op, loop);
+      if (id == kNoAxis)
+        continue;
+      if (llvm::is_contained(seen, id)) {
+        refuse(kernel, op) << "loops along one axis of extent " << result[id].extent << " twice";
+        return WalkResult::interrupt();
+      }
+      seen.push_back(id);
+      if (kind == utils::IteratorType::parallel)
+        continue;
+      result[id].reduced = true;
+      if (!result[id].local()) {
+        refuse(kernel, op) << "reduces along dimension " << result[id].space << " of the space";
+        return WalkResult::interrupt();
+      }
+    }
+    return WalkResult::advance();
+  });
+  if (walk.wasInterrupted())
+    return failure();
+  return result;
+}
+
+static bool isTileExtent(int64_t n) {
+  while (n > 1 && n % 2 == 0)
+    n /= 2;
+  return n == 1 || n == 3 || n == 5 || n == 7;
+}
+
+LogicalResult Axes::readTiles(func::FuncOp kernel) {
+  auto spaceTile = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::tile);
+  auto sizes = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::space);
+  if (!spaceTile || spaceTile.size() != sizes.size())
+    return refuse(kernel, kernel) << "expected attribute " << attr::tile << " with " << sizes.size() << " entries";
+  for (int64_t tile : spaceTile.asArrayRef())
+    if (tile < 1 || !isTileExtent(tile))
+      return refuse(kernel, kernel) << attr::tile << " holds " << tile
+                                    << ", expected a power of two times 1, 3, 5 or 7";
+  for (Axis &axis : axes)
+    if (!axis.local())
+      axis.tile = spaceTile[axis.space];
+  auto localTile = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::localTile);
+  AxisList local = localAxes();
+  if (!localTile || localTile.size() != (int64_t)local.size())
+    return refuse(kernel, kernel) << "expected attribute " << attr::localTile << " with " << local.size()
+                                  << " entries";
+  for (auto [id, tile] : llvm::zip_equal(local, localTile.asArrayRef())) {
+    if (tile < 1 || !isTileExtent(tile))
+      return refuse(kernel, kernel) << attr::localTile << " holds " << tile
+                                    << ", expected a power of two times 1, 3, 5 or 7";
+    axes[id].tile = tile;
+  }
+  return success();
+}
+
+AxisId Axes::ofDim(Value value, unsigned dim) const {
+  auto it = ids.find({value.getAsOpaquePointer(), dim});
+  return it == ids.end() ? kNoAxis : it->second;
+}
+
+AxisId Axes::ofLoop(linalg::GenericOp op, unsigned loop) const {
+  auto it = ids.find({op.getOperation(), loop});
+  return it == ids.end() ? kNoAxis : it->second;
+}
+
+AxisList Axes::ofOperand(OpOperand &operand) const {
+  auto op = cast<linalg::GenericOp>(operand.getOwner());
+  AxisList list;
+  for (AffineExpr expr : op.getMatchingIndexingMap(&operand).getResults()) {
+    auto dim = dyn_cast<AffineDimExpr>(expr);
+    list.push_back(dim ? ofLoop(op, dim.getPosition()) : kNoAxis);
+  }
+  return list;
+}
+
+AxisList Axes::ofValue(Value value) const {
+  AxisList list;
+  for (int64_t d = 0, e = cast<RankedTensorType>(value.getType()).getRank(); d < e; ++d)
+    list.push_back(ofDim(value, d));
+  return list;
+}
+
+AxisList Axes::localAxes() const {
+  AxisList list;
+  for (auto [id, axis] : llvm::enumerate(axes))
+    if (axis.local())
+      list.push_back(id);
+  return list;
+}
