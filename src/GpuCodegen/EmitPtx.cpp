@@ -151,11 +151,12 @@ static LogicalResult expandInlinePtx(ModuleOp module) {
   return passes.run(module);
 }
 
-static StringRef kernelName(ModuleOp module) {
+static SmallVector<StringRef> kernelNames(ModuleOp module) {
+  SmallVector<StringRef> names;
   for (auto function : module.getOps<LLVM::LLVMFuncOp>())
     if (function->hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName()))
-      return function.getName();
-  return {};
+      names.push_back(function.getName());
+  return names;
 }
 
 Expected<std::string> emitPtx(ModuleOp module, StringRef arch) {
@@ -168,10 +169,12 @@ Expected<std::string> emitPtx(ModuleOp module, StringRef arch) {
                  "no PTX for architecture '" + arch.str() + "'",
                  "architectures: " + known};
   }
-  StringRef kernel = kernelName(module);
-  if (kernel.empty())
-    return internal(
-        "a GPU module has no kernel, expected one llvm.func with nvvm.kernel");
+  SmallVector<StringRef> kernels = kernelNames(module);
+  if (kernels.size() != 1)
+    return internal("a GPU module has " + Twine(kernels.size()) + " kernels" +
+                    (kernels.empty() ? "" : ": " + llvm::join(kernels, ", ")) +
+                    "; expected one llvm.func with nvvm.kernel");
+  StringRef kernel = kernels.front();
   CollectDiagnostics diagnostics(module.getContext());
   OwningOpRef<ModuleOp> clone = module.clone();
   auto refused = [&](const Twine &otherwise) {

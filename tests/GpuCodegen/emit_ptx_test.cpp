@@ -171,8 +171,11 @@ TEST(EmitPtx, UnknownArchitectureAndMissingKernelAreNamed) {
   EXPECT_EQ(error.hint,
             "architectures: sm_80 sm_86 sm_89 sm_90a sm_100a sm_120a");
   EXPECT_EQ(errorOf("llvm.func @f() { llvm.return }").message,
-            "a GPU module has no kernel, expected one llvm.func with "
+            "a GPU module has 0 kernels; expected one llvm.func with "
             "nvvm.kernel");
+  EXPECT_EQ(errorOf((std::string(kVectorAdd) + kMma).c_str()).message,
+            "a GPU module has 2 kernels: vector_add, mma; expected one "
+            "llvm.func with nvvm.kernel");
 }
 
 TEST(EmitPtx, WhatIsNotOfTheseDialectsIsNamed) {

@@ -53,9 +53,9 @@ unsigned cudaOfPtx(unsigned ptxVersion);
 /// thread; the bytes name no file and no machine.
 ///
 /// Errors, all Internal but the first, each naming the kernel: Usage for an
-/// unknown architecture; a module without a kernel, or that is not valid LLVM
-/// IR; an instruction that the architecture has not; a symbol that nothing
-/// defines.
+/// unknown architecture; a module without a kernel or with two, or that is not
+/// valid LLVM IR; an instruction that the architecture has not; a symbol that
+/// nothing defines.
 Expected<std::string> emitPtx(mlir::ModuleOp module, llvm::StringRef arch);
 
 /// One PTX text out of several of one architecture, kernels in that order.
