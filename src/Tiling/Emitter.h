@@ -118,6 +118,7 @@ private:
 
   // Reductions.cpp.
   mlir::LogicalResult reduce(mlir::linalg::GenericOp op, Scope *scope, llvm::ArrayRef<AxisId> order);
+  mlir::LogicalResult fold(mlir::linalg::GenericOp op, Scope *scope, llvm::ArrayRef<AxisId> order);
 
   // Program.cpp.
   void openRoot();

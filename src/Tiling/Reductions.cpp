@@ -228,7 +228,52 @@ LogicalResult ReductionEmitter::finish(ValueRange accumulated) {
   return success();
 }
 
+/// A body of any form: position by position, in order, the accumulators as the
+/// body has them.
+LogicalResult Emitter::fold(linalg::GenericOp op, Scope *scope, ArrayRef<AxisId> order) {
+  AxisList out = tileAxes(axes.ofValue(op->getResult(0)), order);
+  if (failed(checkRank(op, out)))
+    return failure();
+  SmallVector<Value> init;
+  for (OpOperand &start : op.getDpsInitsMutable()) {
+    auto tile = emit(start.get(), axes.ofOperand(start), scope, order);
+    if (failed(tile))
+      return failure();
+    init.push_back(out.empty() ? tile->value : expanded(scope, *tile, out));
+  }
+  // While the loops are open their axes are taken one position at a time.
+  AxisList reduced;
+  SmallVector<int64_t> tiles;
+  for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray()))
+    if (AxisId axis = axes.ofLoop(op, loop); kind == utils::IteratorType::reduction && axis != kNoAxis) {
+      reduced.push_back(axis);
+      tiles.push_back(std::exchange(axes[axis].tile, 1));
+    }
+  auto results = loop(reduced, scope, init, {op}, [&](Scope *inner, ValueRange carried) -> FailureOr<SmallVector<Value>> {
+    BodyEmitter body(*this, op, inner, out);
+    for (auto [argument, value] : llvm::zip_equal(op.getRegionOutputArgs(), carried))
+      body.set(argument, {value, out});
+    SmallVector<Value> next;
+    for (Value yielded : op.getBody()->getTerminator()->getOperands()) {
+      auto tile = body.get(yielded);
+      if (failed(tile))
+        return failure();
+      next.push_back(out.empty() ? tile->value : expanded(inner, *tile, out));
+    }
+    return next;
+  });
+  for (auto [axis, tile] : llvm::zip_equal(reduced, tiles))
+    axes[axis].tile = tile;
+  if (failed(results))
+    return failure();
+  for (auto [result, value] : llvm::zip_equal(op->getResults(), *results))
+    scope->values[result] = {value, out};
+  return success();
+}
+
 LogicalResult Emitter::reduce(linalg::GenericOp op, Scope *scope, ArrayRef<AxisId> order) {
+  if (failed(accumulations(op)))
+    return fold(op, scope, order);
   AxisList streamed = streamedAxes(op, axes);
   SmallVector<ReductionEmitter> members;
   SmallVector<Operation *> targets;
@@ -238,6 +283,8 @@ LogicalResult Emitter::reduce(linalg::GenericOp op, Scope *scope, ArrayRef<AxisI
     targets = loopMates(op, kernel, axes, scope->targets);
   for (Operation *target : targets) {
     auto member = cast<linalg::GenericOp>(target);
+    if (failed(accumulations(member)))
+      continue; // folded when it is asked for
     AxisList own = axes.ofValue(member->getResult(0));
     members.emplace_back(*this, member, scope, member == op ? order : ArrayRef<AxisId>(own));
     if (failed(members.back().prepare()))
