@@ -36,12 +36,11 @@ static LogicalResult configureForTiles(func::FuncOp kernel) {
   Builder builder(kernel.getContext());
   config::TileSchedule schedule = config::configureTiles(describeTiles(kernel, *axes));
   SmallVector<int64_t> space(kernel->getAttrOfType<DenseI64ArrayAttr>(attr::space).size(), 1), local;
-  for (auto [id, tile] : llvm::enumerate(schedule.tile)) {
-    if ((*axes)[id].local())
-      local.push_back(tile);
-    else
+  for (auto [id, tile] : llvm::enumerate(schedule.tile))
+    if (!(*axes)[id].local())
       space[(*axes)[id].space] = tile;
-  }
+  for (tiling::AxisId id : axes->localAxes())
+    local.push_back(schedule.tile[id]);
   kernel->setAttr(attr::tile, builder.getDenseI64ArrayAttr(space));
   kernel->setAttr(attr::localTile, builder.getDenseI64ArrayAttr(local));
   kernel->setAttr(attr::reason, builder.getStringAttr(schedule.reason));

@@ -72,8 +72,11 @@ static std::vector<unsigned> innermost(func::FuncOp kernel, const Axes &axes) {
 
 config::TileProblem nova::describeTiles(func::FuncOp kernel, const Axes &axes) {
   config::TileProblem problem;
-  for (AxisId id = 0; id < (AxisId)axes.size(); ++id)
-    problem.axes.push_back({axes[id].extent, axes[id].local(), axes[id].reduced});
+  // What has no tile of its own is shown as having nothing to divide.
+  for (AxisId id = 0; id < (AxisId)axes.size(); ++id) {
+    bool free = !axes[id].single && axes[id].partOf == kNoAxis;
+    problem.axes.push_back({free ? axes[id].extent : 1, axes[id].local(), axes[id].reduced, axes[id].scanned});
+  }
   kernel.walk([&](linalg::GenericOp op) {
     if (auto desc = contraction(op, axes))
       problem.contractions.push_back(*desc);

@@ -86,6 +86,7 @@ struct AxisDesc {
   int64_t extent = 1;
   bool local = false;   ///< Not a dimension of the grid.
   bool reduced = false; ///< Something reduces along it.
+  bool scanned = false; ///< A running sum runs along it.
 };
 
 /// A sum of products: along which axes its rows, columns and depth run; axes of
