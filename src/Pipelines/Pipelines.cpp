@@ -96,7 +96,7 @@ void nova::buildStage(OpPassManager &manager, const PipelineOptions &options,
     // their own. New kernels and changed ones are named by what they are now.
     if (const target::Device *device = target::findTarget(options.device);
         device && device->kind == target::DeviceKind::Gpu) {
-      manager.addNestedPass<func::FuncOp>(createExpandMovements());
+      manager.addNestedPass<func::FuncOp>(createBindResults());
       SplitReductionsOptions split;
       split.blocks = device->smCount;
       manager.addPass(createSplitReductions(split));

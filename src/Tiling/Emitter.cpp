@@ -24,6 +24,7 @@ Emitter::Emitter(func::FuncOp kernel, Axes &axes, func::FuncOp program, tile::Pr
 }
 
 ImplicitLocOpBuilder &Emitter::at(Scope *scope) {
+  scope = scope->real();
   if (scope->before)
     builder.setInsertionPoint(scope->before);
   else
@@ -54,27 +55,36 @@ const Place &Emitter::place(AxisId axis, Scope *scope) {
 }
 
 FailureOr<SmallVector<Value>>
+Emitter::count(Value to, int64_t step, Scope *scope, ValueRange init, ArrayRef<Operation *> targets,
+               function_ref<FailureOr<SmallVector<Value>>(Scope *, Value, ValueRange)> body) {
+  Value from = index(scope, 0), by = index(scope, step);
+  auto loop = scf::ForOp::create(at(scope), from, to, by, init);
+  if (init.empty())
+    loop.getBody()->getTerminator()->erase();
+  Operation *after = std::exchange(scope->real()->before, loop.getOperation());
+  Scope inner;
+  inner.parent = scope;
+  inner.block = loop.getBody();
+  inner.targets.assign(targets.begin(), targets.end());
+  auto results = body(&inner, loop.getInductionVar(), loop.getRegionIterArgs());
+  scope->real()->before = after;
+  if (failed(results))
+    return failure();
+  scf::YieldOp::create(at(&inner), *results);
+  return SmallVector<Value>(loop.getResults());
+}
+
+FailureOr<SmallVector<Value>>
 Emitter::loop(ArrayRef<AxisId> streamed, Scope *scope, ValueRange init, ArrayRef<Operation *> targets,
               function_ref<FailureOr<SmallVector<Value>>(Scope *, ValueRange)> body) {
   if (streamed.empty())
     return body(scope, init);
   const Axis &axis = axes[streamed.front()];
-  Value from = index(scope, 0), to = index(scope, axis.extent), step = index(scope, axis.tile);
-  auto loop = scf::ForOp::create(at(scope), from, to, step, init);
-  if (init.empty())
-    loop.getBody()->getTerminator()->erase();
-  Operation *after = std::exchange(scope->before, loop.getOperation());
-  Scope inner;
-  inner.parent = scope;
-  inner.block = loop.getBody();
-  inner.targets.assign(targets.begin(), targets.end());
-  inner.places[streamed.front()] = {loop.getInductionVar(), axis.ragged() ? 1 : 0};
-  auto results = this->loop(streamed.drop_front(), &inner, loop.getRegionIterArgs(), targets, body);
-  scope->before = after;
-  if (failed(results))
-    return failure();
-  scf::YieldOp::create(at(&inner), *results);
-  return SmallVector<Value>(loop.getResults());
+  return count(index(scope, axis.extent), axis.tile, scope, init, targets,
+               [&](Scope *inner, Value offset, ValueRange carried) {
+                 inner->places[streamed.front()] = {offset, axis.ragged() ? 1 : 0};
+                 return loop(streamed.drop_front(), inner, carried, targets, body);
+               });
 }
 
 /// Every axis that is not streamed has its place here.

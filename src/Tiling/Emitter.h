@@ -43,6 +43,8 @@ struct Scope {
   /// What is emitted goes before this op (the loop that is being filled), or to
   /// the end of the block.
   mlir::Operation *before = nullptr;
+  /// A scope that only places some axes elsewhere: it emits where this one does.
+  Scope *viewOf = nullptr;
   llvm::DenseMap<AxisId, Place> places;
   /// What this scope is there to compute.
   llvm::SmallVector<mlir::Operation *> targets;
@@ -51,6 +53,7 @@ struct Scope {
   std::map<std::vector<int64_t>, Tile> loads;
   llvm::DenseMap<AxisId, Tile> ranges, insides;
   unsigned depth() const { return parent ? parent->depth() + 1 : 0; }
+  Scope *real() { return viewOf ? viewOf->real() : this; }
 };
 
 /// How a generic's body reduces; see Reductions.cpp.
@@ -58,7 +61,7 @@ struct Reduction;
 
 class Emitter {
 public:
-  Emitter(mlir::func::FuncOp kernel, Axes &axes, mlir::func::FuncOp program, tile::Precision precision);
+  Emitter(mlir::func::FuncOp kernel, const Axes &axes, mlir::func::FuncOp program, tile::Precision precision);
 
   /// Emits the whole program. Failure after an error.
   mlir::LogicalResult run();
@@ -78,6 +81,12 @@ private:
        llvm::ArrayRef<mlir::Operation *> targets,
        llvm::function_ref<mlir::FailureOr<llvm::SmallVector<mlir::Value>>(Scope *, mlir::ValueRange)> body);
 
+  /// A loop from 0 with the given step that carries `init`.
+  mlir::FailureOr<llvm::SmallVector<mlir::Value>>
+  count(mlir::Value to, int64_t step, Scope *scope, mlir::ValueRange init, llvm::ArrayRef<mlir::Operation *> targets,
+        llvm::function_ref<mlir::FailureOr<llvm::SmallVector<mlir::Value>>(Scope *, mlir::Value, mlir::ValueRange)>
+            body);
+
   // Tiles (Tiles.cpp).
   mlir::Value index(Scope *scope, int64_t value);
   mlir::Value constant(Scope *scope, mlir::TypedAttr value);
@@ -95,6 +104,10 @@ private:
   /// AND of `inside` of the ragged ones of `axes`, with dimensions `axes`; null
   /// if there is none.
   mlir::Value mask(Scope *scope, llvm::ArrayRef<AxisId> axes);
+  using Build = llvm::function_ref<mlir::Value(mlir::ImplicitLocOpBuilder &, mlir::ValueRange)>;
+  /// An elementwise operation on tiles or scalars, on the axes of all.
+  Tile apply(Scope *scope, llvm::ArrayRef<Tile> operands, llvm::ArrayRef<AxisId> order, Build build);
+  Tile number(Scope *scope, int64_t value);
   mlir::LogicalResult checkRank(mlir::Operation *op, llvm::ArrayRef<AxisId> axes);
 
   // Values (Values.cpp).
@@ -106,19 +119,23 @@ private:
   /// The value of every element of a splat; null if `value` is none.
   mlir::FailureOr<Tile> uniform(mlir::Value value, Scope *scope);
 
-  // GuardedLoop.cpp.
-  using Step = llvm::function_ref<mlir::FailureOr<llvm::SmallVector<mlir::Value>>(Scope *, mlir::ValueRange)>;
-  /// As loop(), the last axis position by position, for a body that matters only
-  /// where `guard` (a value of `op`'s body) holds: chunks in which it holds
-  /// nowhere are passed over.
-  mlir::FailureOr<llvm::SmallVector<mlir::Value>> guardedLoop(mlir::linalg::GenericOp op, mlir::Value guard,
-                                                              llvm::ArrayRef<AxisId> streamed, Scope *scope,
-                                                              mlir::ValueRange init,
-                                                              llvm::ArrayRef<mlir::Operation *> targets, Step body);
+  // Movement.cpp.
+  mlir::LogicalResult concat(mlir::Operation *op, Scope *scope, llvm::ArrayRef<AxisId> order);
+  mlir::LogicalResult cumsum(mlir::Operation *op, Scope *scope, llvm::ArrayRef<AxisId> order);
+  mlir::LogicalResult scatter(mlir::Operation *op, Scope *scope, llvm::ArrayRef<AxisId> order);
+  mlir::LogicalResult indexPut(mlir::Operation *op, Scope *scope, llvm::ArrayRef<AxisId> order);
+  /// Index tensors' elements as indices; negative ones count from the end of
+  /// `wrap` if that is not 0.
+  mlir::FailureOr<Tile> indices(mlir::Value value, llvm::ArrayRef<AxisId> dims, Scope *scope, int64_t wrap);
+  /// `old` where not all of `matches` are true, else `update` or the sum of both.
+  mlir::Value merged(Scope *scope, llvm::ArrayRef<Tile> matches, const Tile &update, const Tile &old,
+                     bool accumulate);
+  /// A scalar out of a tile of rank one: what `combine` makes of its elements.
+  mlir::Value folded(Scope *scope, mlir::Value tile,
+                     llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Value, mlir::Value)> combine);
 
   // Reductions.cpp.
   mlir::LogicalResult reduce(mlir::linalg::GenericOp op, Scope *scope, llvm::ArrayRef<AxisId> order);
-  mlir::LogicalResult fold(mlir::linalg::GenericOp op, Scope *scope, llvm::ArrayRef<AxisId> order);
 
   // Program.cpp.
   void openRoot();
@@ -126,8 +143,7 @@ private:
   mlir::LogicalResult store(mlir::OpOperand &result, Scope *scope, const Tile &tile);
 
   mlir::func::FuncOp kernel, program;
-  /// The tile of a streamed axis changes while a guarded loop looks at a chunk.
-  Axes &axes;
+  const Axes &axes;
   tile::Precision precision;
   mlir::ImplicitLocOpBuilder builder;
   Scope root;

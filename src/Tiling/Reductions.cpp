@@ -16,8 +16,9 @@
 #include "Schedule.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/STLExtras.h"
+
+#include <limits>
 
 using namespace mlir;
 using namespace nova;
@@ -35,14 +36,14 @@ public:
   FailureOr<SmallVector<Value>> step(Scope *scope, ValueRange accumulators);
   LogicalResult finish(ValueRange accumulated);
 
-  size_t size() const { return parts.size(); }
-  /// Where the one contribution is the identity unless a condition holds, that
-  /// condition (a value of the body); else null.
-  Value guard();
+  size_t size() const { return choice ? choice->elements.size() + 1 : parts.size(); }
   linalg::GenericOp getOp() const { return op; }
 
 private:
   bool prepareDot();
+  SmallVector<Value> initSelection();
+  FailureOr<SmallVector<Value>> stepSelection(Scope *scope, ValueRange accumulators);
+  SmallVector<Value> selectAlong(ValueRange values, unsigned dim);
   FailureOr<SmallVector<Value>> stepDot(Scope *scope, ValueRange accumulators);
   Value combine(Scope *scope, const Accumulation &part, Value a, Value b);
   Value reduceAlong(Value value, const Accumulation &part, unsigned dim);
@@ -55,6 +56,8 @@ private:
   Scope *home;
   AxisList order;
   SmallVector<Accumulation> parts;
+  std::optional<Selection> choice;
+  AxisList loops;             ///< Along which it reduces, outermost first.
   AxisList out, reduced, all; ///< Of tiles; all = out, then reduced.
   /// Of a product: operands by row and column.
   bool isDot = false;
@@ -64,19 +67,22 @@ private:
 
 LogicalResult ReductionEmitter::prepare() {
   auto found = accumulations(op);
-  if (failed(found))
-    return refuse(e.kernel, op) << "a reduction that is no sum, product, minimum, maximum or logical operation of "
-                                   "what one position contributes";
-  parts = *found;
+  auto chosen = failed(found) ? selection(op) : FailureOr<Selection>();
+  if (succeeded(found))
+    parts = *found;
+  else if (succeeded(chosen))
+    choice = *chosen;
+  else
+    return refuse(e.kernel, op) << "a reduction that is neither a sum, product, minimum, maximum or logical operation "
+                                   "of what one position contributes nor the choice of one position";
   out = e.tileAxes(e.axes.ofValue(op->getResult(0)), order);
-  AxisList loops;
   for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray()))
     if (kind == utils::IteratorType::reduction)
       loops.push_back(e.axes.ofLoop(op, loop));
   reduced = e.tileAxes(loops, order);
   all = out;
   all.append(reduced);
-  isDot = prepareDot();
+  isDot = !choice && prepareDot();
   return isDot ? success() : e.checkRank(op, all);
 }
 
@@ -104,18 +110,10 @@ bool ReductionEmitter::prepareDot() {
   return true;
 }
 
-Value ReductionEmitter::guard() {
-  if (parts.size() != 1)
-    return {};
-  auto select = parts[0].contribution.getDefiningOp<arith::SelectOp>();
-  Attribute otherwise;
-  if (!select || !matchPattern(select.getFalseValue(), m_Constant(&otherwise)) || otherwise != parts[0].identity)
-    return {};
-  return select.getCondition();
-}
-
 SmallVector<Value> ReductionEmitter::init() {
   SmallVector<Value> values;
+  if (choice)
+    return initSelection();
   for (const Accumulation &part : parts) {
     Tile identity{e.constant(home, part.identity), {}};
     ArrayRef<AxisId> shape = isDot ? out : all;
@@ -161,6 +159,8 @@ FailureOr<SmallVector<Value>> ReductionEmitter::step(Scope *scope, ValueRange ac
   e.builder.setLoc(op->getLoc());
   if (isDot)
     return stepDot(scope, accumulators);
+  if (choice)
+    return stepSelection(scope, accumulators);
   BodyEmitter body(e, op, scope, all);
   SmallVector<Value> results;
   for (auto [i, part] : llvm::enumerate(parts)) {
@@ -206,6 +206,9 @@ Value ReductionEmitter::reduceAlong(Value value, const Accumulation &part, unsig
 
 LogicalResult ReductionEmitter::finish(ValueRange accumulated) {
   e.builder.setLoc(op->getLoc());
+  if (choice)
+    for (auto [result, value] : llvm::zip_equal(op->getResults(), accumulated.drop_back()))
+      home->values[result] = {value, out};
   for (auto [i, part] : llvm::enumerate(parts)) {
     Tile result{accumulated[i], out};
     if (!isDot && !all.empty()) {
@@ -228,54 +231,124 @@ LogicalResult ReductionEmitter::finish(ValueRange accumulated) {
   return success();
 }
 
-/// A body of any form: position by position, in order, the accumulators as the
-/// body has them.
-LogicalResult Emitter::fold(linalg::GenericOp op, Scope *scope, ArrayRef<AxisId> order) {
-  AxisList out = tileAxes(axes.ofValue(op->getResult(0)), order);
-  if (failed(checkRank(op, out)))
-    return failure();
-  SmallVector<Value> init;
+//===----------------------------------------------------------------------===//
+// The choice of one position
+//===----------------------------------------------------------------------===//
+//
+// The first of several equal ones wins, in whatever order they are compared: each
+// candidate carries its position, and of two the earlier is the accumulator. What
+// is outside has the position kNowhere and never wins.
+
+static constexpr int64_t kNowhere = std::numeric_limits<int64_t>::max();
+
+/// What the accumulation starts with comes before all positions.
+SmallVector<Value> ReductionEmitter::initSelection() {
+  SmallVector<Value> values;
   for (OpOperand &start : op.getDpsInitsMutable()) {
-    auto tile = emit(start.get(), axes.ofOperand(start), scope, order);
+    auto tile = e.emit(start.get(), e.axes.ofOperand(start), home, out);
     if (failed(tile))
-      return failure();
-    init.push_back(out.empty() ? tile->value : expanded(scope, *tile, out));
+      return {};
+    values.push_back(out.empty() ? tile->value : e.expanded(home, *tile, out));
   }
-  // While the loops are open their axes are taken one position at a time.
-  AxisList reduced;
-  SmallVector<int64_t> tiles;
-  for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray()))
-    if (AxisId axis = axes.ofLoop(op, loop); kind == utils::IteratorType::reduction && axis != kNoAxis) {
-      reduced.push_back(axis);
-      tiles.push_back(std::exchange(axes[axis].tile, 1));
-    }
-  auto results = loop(reduced, scope, init, {op}, [&](Scope *inner, ValueRange carried) -> FailureOr<SmallVector<Value>> {
-    BodyEmitter body(*this, op, inner, out);
-    for (auto [argument, value] : llvm::zip_equal(op.getRegionOutputArgs(), carried))
-      body.set(argument, {value, out});
-    SmallVector<Value> next;
-    for (Value yielded : op.getBody()->getTerminator()->getOperands()) {
-      auto tile = body.get(yielded);
-      if (failed(tile))
-        return failure();
-      next.push_back(out.empty() ? tile->value : expanded(inner, *tile, out));
-    }
-    return next;
-  });
-  for (auto [axis, tile] : llvm::zip_equal(reduced, tiles))
-    axes[axis].tile = tile;
-  if (failed(results))
-    return failure();
-  for (auto [result, value] : llvm::zip_equal(op->getResults(), *results))
-    scope->values[result] = {value, out};
-  return success();
+  Tile before = e.number(home, -1);
+  values.push_back(out.empty() ? before.value : e.expanded(home, before, out));
+  return values;
 }
 
+SmallVector<Value> ReductionEmitter::selectAlong(ValueRange values, unsigned dim) {
+  SmallVector<Type> types, scalars;
+  for (Value value : values) {
+    auto type = cast<RankedTensorType>(value.getType());
+    SmallVector<int64_t> shape(type.getShape());
+    shape.erase(shape.begin() + dim);
+    types.push_back(RankedTensorType::get(shape, type.getElementType()));
+    scalars.push_back(type.getElementType());
+  }
+  size_t count = scalars.size();
+  scalars.append(scalars.begin(), scalars.begin() + count);
+  auto reduce = tile::ReduceOp::create(e.builder, TypeRange(types), values, (int64_t)dim);
+  OpBuilder::InsertionGuard guard(e.builder);
+  Block *block = e.builder.createBlock(&reduce.getCombiner(), {}, scalars,
+                                       SmallVector<Location>(scalars.size(), op->getLoc()));
+  ImplicitLocOpBuilder &b = e.builder;
+  Value firstIsA = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, block->getArgument(count - 1),
+                                         block->getArgument(2 * count - 1));
+  SmallVector<Value> early, late;
+  for (size_t i = 0; i < count; ++i) {
+    Value x = block->getArgument(i), y = block->getArgument(count + i);
+    early.push_back(arith::SelectOp::create(b, firstIsA, x, y));
+    late.push_back(arith::SelectOp::create(b, firstIsA, y, x));
+  }
+  IRMapping mapping;
+  mapping.map(op.getRegionOutputArgs(), ValueRange(early).drop_back());
+  mapping.map(choice->elements, ValueRange(late).drop_back());
+  for (Operation *step : choice->steps)
+    b.clone(*step, mapping);
+  Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, late.back(),
+                                       arith::ConstantIndexOp::create(b, kNowhere));
+  Value takes = arith::AndIOp::create(b, mapping.lookup(choice->takes), exists);
+  SmallVector<Value> results;
+  for (auto [x, y] : llvm::zip_equal(early, late))
+    results.push_back(arith::SelectOp::create(b, takes, y, x));
+  tile::YieldOp::create(b, results);
+  return SmallVector<Value>(reduce->getResults());
+}
+
+FailureOr<SmallVector<Value>> ReductionEmitter::stepSelection(Scope *scope, ValueRange accumulators) {
+  BodyEmitter body(e, op, scope, all);
+  SmallVector<Value> values;
+  for (Value element : choice->elements) {
+    auto tile = body.get(element);
+    if (failed(tile))
+      return failure();
+    values.push_back(all.empty() ? tile->value : e.expanded(scope, *tile, all));
+  }
+  Tile position = e.number(scope, 0);
+  for (AxisId axis : loops)
+    if (axis != kNoAxis)
+      position = e.apply(scope, {position, e.number(scope, e.axes[axis].extent), e.range(scope, axis)}, all,
+                         [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                           return arith::AddIOp::create(b, arith::MulIOp::create(b, v[0], v[1]), v[2]);
+                         });
+  values.push_back(masked(scope, position, all, reduced, e.builder.getIndexAttr(kNowhere), Value()));
+  for (size_t dim = all.size(); dim-- > out.size();) {
+    e.at(scope);
+    values = selectAlong(values, dim);
+  }
+  if (!all.empty() && out.empty())
+    for (Value &value : values)
+      value = e.unwrapped(scope, value, {}).value;
+  // This chunk comes after all before it.
+  SmallVector<Value> olds(accumulators);
+  if (olds.empty())
+    olds = initSelection();
+  if (olds.empty())
+    return failure();
+  BodyEmitter merge(e, op, scope, out);
+  for (auto [argument, old] : llvm::zip_equal(op.getRegionOutputArgs(), ArrayRef<Value>(olds).drop_back()))
+    merge.set(argument, {old, out});
+  for (auto [element, value] : llvm::zip_equal(choice->elements, ArrayRef<Value>(values).drop_back()))
+    merge.set(element, {value, out});
+  auto takes = merge.get(choice->takes);
+  if (failed(takes))
+    return failure();
+  Tile exists = e.apply(scope, {Tile{values.back(), out}, e.number(scope, kNowhere)}, out,
+                        [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                          return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, v[0], v[1]);
+                        });
+  SmallVector<Value> results;
+  for (auto [old, fresh] : llvm::zip_equal(olds, values))
+    results.push_back(e.merged(scope, {*takes, exists}, {fresh, out}, {old, out}, /*accumulate=*/false));
+  return results;
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
 LogicalResult Emitter::reduce(linalg::GenericOp op, Scope *scope, ArrayRef<AxisId> order) {
-  if (failed(accumulations(op)))
-    return fold(op, scope, order);
   AxisList streamed = streamedAxes(op, axes);
-  SmallVector<ReductionEmitter> members;
+  std::vector<ReductionEmitter> members;
   SmallVector<Operation *> targets;
   if (streamed.empty())
     targets.push_back(op);
@@ -283,8 +356,6 @@ LogicalResult Emitter::reduce(linalg::GenericOp op, Scope *scope, ArrayRef<AxisI
     targets = loopMates(op, kernel, axes, scope->targets);
   for (Operation *target : targets) {
     auto member = cast<linalg::GenericOp>(target);
-    if (failed(accumulations(member)))
-      continue; // folded when it is asked for
     AxisList own = axes.ofValue(member->getResult(0));
     members.emplace_back(*this, member, scope, member == op ? order : ArrayRef<AxisId>(own));
     if (failed(members.back().prepare()))
@@ -292,24 +363,25 @@ LogicalResult Emitter::reduce(linalg::GenericOp op, Scope *scope, ArrayRef<AxisI
   }
   SmallVector<Value> accumulated;
   if (!streamed.empty())
-    for (ReductionEmitter &member : members)
-      llvm::append_range(accumulated, member.init());
-  auto step = [&](Scope *inner, ValueRange carried) -> FailureOr<SmallVector<Value>> {
-    SmallVector<Value> next;
     for (ReductionEmitter &member : members) {
-      auto values = member.step(inner, carried.take_front(streamed.empty() ? 0 : member.size()));
-      if (failed(values))
+      SmallVector<Value> start = member.init();
+      if (start.size() != member.size())
         return failure();
-      llvm::append_range(next, *values);
-      if (!streamed.empty())
-        carried = carried.drop_front(member.size());
+      llvm::append_range(accumulated, start);
     }
-    return next;
-  };
-  Value guard = members.size() == 1 ? members.front().guard() : Value();
-  bool guarded = guard && !streamed.empty() && axes[streamed.back()].tile == 1;
-  auto results = guarded ? guardedLoop(op, guard, streamed, scope, accumulated, targets, step)
-                         : loop(streamed, scope, accumulated, targets, step);
+  auto results = loop(streamed, scope, accumulated, targets,
+                      [&](Scope *inner, ValueRange carried) -> FailureOr<SmallVector<Value>> {
+                        SmallVector<Value> next;
+                        for (ReductionEmitter &member : members) {
+                          auto values = member.step(inner, carried.take_front(streamed.empty() ? 0 : member.size()));
+                          if (failed(values))
+                            return failure();
+                          llvm::append_range(next, *values);
+                          if (!streamed.empty())
+                            carried = carried.drop_front(member.size());
+                        }
+                        return next;
+                      });
   if (failed(results))
     return failure();
   ValueRange rest(*results);

@@ -77,6 +77,19 @@ Tile Emitter::unwrapped(Scope *scope, Value value, ArrayRef<AxisId> list) {
   return {tile::ScalarOp::create(at(scope), element, value), {}};
 }
 
+Tile Emitter::apply(Scope *scope, ArrayRef<Tile> operands, ArrayRef<AxisId> order, Build build) {
+  AxisList all;
+  for (const Tile &operand : operands)
+    all.append(operand.axes);
+  all = tileAxes(all, order);
+  SmallVector<Value> values;
+  for (const Tile &operand : operands)
+    values.push_back(all.empty() ? operand.value : expanded(scope, operand, all));
+  return {build(at(scope), values), all};
+}
+
+Tile Emitter::number(Scope *scope, int64_t value) { return {index(scope, value), {}}; }
+
 Tile Emitter::range(Scope *scope, AxisId axis) {
   const Place &where = place(axis, scope);
   if (axes[axis].tile == 1)

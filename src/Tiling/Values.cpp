@@ -6,9 +6,12 @@
 //===----------------------------------------------------------------------===//
 #include "BodyEmitter.h"
 
+#include "nova/IR/Nova.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace nova;
@@ -46,15 +49,20 @@ FailureOr<Tile> Emitter::emit(Value value, ArrayRef<AxisId> dims, Scope *scope, 
       return refuse(kernel, op) << "elements that differ, expected one constant for all";
     return tile;
   }
-  if (!isa<linalg::GenericOp>(op))
-    return refuse(kernel, op) << "an operation that has no tile program";
   Scope *place = home(dims, scope);
   if (!place->values.count(value)) {
     Location outside = builder.getLoc();
-    auto generic = cast<linalg::GenericOp>(op);
     builder.setLoc(op->getLoc());
-    if (failed(generic.getNumParallelLoops() == generic.getNumLoops() ? elementwise(generic, place, order)
-                                                                      : reduce(generic, place, order)))
+    LogicalResult ok =
+        llvm::TypeSwitch<Operation *, LogicalResult>(op)
+            .Case([&](linalg::GenericOp generic) {
+              return generic.getNumReductionLoops() ? reduce(generic, place, order) : elementwise(generic, place, order);
+            })
+            .Case([&](tensor::ConcatOp) { return concat(op, place, order); })
+            .Case([&](CumsumOp) { return cumsum(op, place, order); })
+            .Case([&](ScatterOp) { return scatter(op, place, order); })
+            .Case([&](IndexPutOp) { return indexPut(op, place, order); });
+    if (failed(ok))
       return failure();
     builder.setLoc(outside);
   }

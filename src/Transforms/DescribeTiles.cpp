@@ -9,8 +9,6 @@
 #include "nova/Transforms/KernelContract.h"
 #include "nova/Transforms/ReductionBody.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-
 #include <map>
 
 using namespace mlir;
@@ -72,38 +70,24 @@ static std::vector<unsigned> innermost(func::FuncOp kernel, const Axes &axes) {
   return order;
 }
 
-/// Axes of the result whose places the contributions compare with data.
-static void markSelected(linalg::GenericOp op, const Axes &axes, config::TileProblem &problem) {
-  auto parts = accumulations(op);
-  if (failed(parts) || parts->size() != 1 || op.getNumReductionLoops() == 0)
-    return;
-  auto select = (*parts)[0].contribution.getDefiningOp<arith::SelectOp>();
-  if (!select)
-    return;
-  llvm::SmallVector<Value> conditions{select.getCondition()};
-  while (!conditions.empty()) {
-    Operation *condition = conditions.pop_back_val().getDefiningOp();
-    if (auto both = dyn_cast_if_present<arith::AndIOp>(condition))
-      llvm::append_range(conditions, both->getOperands());
-    auto compare = dyn_cast_if_present<arith::CmpIOp>(condition);
-    if (!compare || compare.getPredicate() != arith::CmpIPredicate::eq)
-      continue;
-    for (Value side : compare->getOperands())
-      if (auto place = side.getDefiningOp<linalg::IndexOp>())
-        if (AxisId axis = axes.ofLoop(op, place.getDim()); axis != kNoAxis && !axes[axis].reduced)
-          problem.axes[axis].selected = true;
-  }
-}
-
 config::TileProblem nova::describeTiles(func::FuncOp kernel, const Axes &axes) {
   config::TileProblem problem;
-  for (AxisId id = 0; id < (AxisId)axes.size(); ++id)
-    problem.axes.push_back({axes[id].extent, axes[id].local(), axes[id].reduced, false});
+  // What has no tile of its own is shown as having nothing to divide.
+  for (AxisId id = 0; id < (AxisId)axes.size(); ++id) {
+    bool free = !axes[id].single && axes[id].partOf == kNoAxis;
+    problem.axes.push_back({free ? axes[id].extent : 1, axes[id].local(), axes[id].reduced, axes[id].scanned, false});
+  }
+  kernel.walk([&](IndexPutOp op) {
+    AxisList dims = axes.ofValue(op.getResult());
+    for (AxisId axis : ArrayRef<AxisId>(dims).take_front(op.getIndices().size()))
+      if (axis != kNoAxis)
+        problem.axes[axis].selected = true;
+  });
   kernel.walk([&](linalg::GenericOp op) {
     if (auto desc = contraction(op, axes))
       problem.contractions.push_back(*desc);
-    markSelected(op, axes, problem);
   });
   problem.innermost = innermost(kernel, axes);
+  problem.tensors = kernel.getNumArguments() + kernel.getNumResults();
   return problem;
 }

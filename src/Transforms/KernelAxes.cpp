@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace nova;
@@ -30,6 +31,14 @@ public:
   explicit Analysis(func::FuncOp kernel) : kernel(kernel) {}
 
   LogicalResult collect();
+  LogicalResult collectGeneric(linalg::GenericOp op);
+  void collectConcat(tensor::ConcatOp op);
+  void collectCumsum(CumsumOp op);
+  void collectIndexPut(IndexPutOp op);
+  LogicalResult collectScatter(ScatterOp op);
+  /// Each dimension from `first` of `value`, unless it has no axes, is that of
+  /// `other` `shift` further on.
+  void sameDims(Value value, Value other, unsigned first = 0, int shift = 0);
   LogicalResult bind();
   void shareArguments();
 
@@ -37,6 +46,7 @@ public:
   Key key(linalg::GenericOp op, unsigned loop) {
     return add({op.getOperation(), loop}, op.getStaticLoopRanges()[loop]);
   }
+  Key key(Operation *op, unsigned position, int64_t extent) { return add({op, position}, extent); }
   Key add(Key key, int64_t extent) {
     if (order.insert({key, (unsigned)order.size()}).second) {
       keys.push_back(key);
@@ -57,6 +67,8 @@ public:
   DenseMap<Key, int64_t> extents;
   SmallVector<Key> keys;
   DenseMap<Key, int64_t> space; ///< Of a leader.
+  SmallVector<Key> reduced, scanned, single;
+  SmallVector<std::pair<Key, Key>> parts; ///< Of whom each first is a part.
 };
 } // namespace
 
@@ -68,32 +80,109 @@ static bool hasAxes(Value value) {
   return op && !isa<tensor::EmptyOp, linalg::FillOp, arith::ConstantOp>(op);
 }
 
+LogicalResult Analysis::collectGeneric(linalg::GenericOp op) {
+  for (unsigned loop = 0; loop < op.getNumLoops(); ++loop)
+    key(op, loop);
+  for (OpOperand &operand : op->getOpOperands()) {
+    AffineMap map = op.getMatchingIndexingMap(&operand);
+    Value result = op.isDpsInit(&operand) ? op.getTiedOpResult(&operand) : Value();
+    for (auto [d, expr] : llvm::enumerate(map.getResults())) {
+      auto dim = dyn_cast<AffineDimExpr>(expr);
+      auto constant = dyn_cast<AffineConstantExpr>(expr);
+      if (!dim && !(constant && constant.getValue() == 0))
+        return refuse(kernel, op) << "indexing map " << AffineMapAttr::get(map) << ", expected dimensions and zeros";
+      if (dim && hasAxes(operand.get()))
+        equal(key(operand.get(), d), key(op, dim.getPosition()));
+      if (dim && result)
+        equal(key(result, d), key(op, dim.getPosition()));
+    }
+  }
+  return success();
+}
+
+void Analysis::sameDims(Value value, Value other, unsigned first, int shift) {
+  if (!hasAxes(value))
+    return;
+  for (int64_t d = first, e = cast<RankedTensorType>(value.getType()).getRank(); d < e; ++d)
+    if (extentOf(value, d) == extentOf(other, d + shift))
+      equal(key(value, d), key(other, d + shift));
+}
+
+void Analysis::collectConcat(tensor::ConcatOp op) {
+  Key along = key(op.getResult(), op.getDim());
+  for (Value input : op.getInputs()) {
+    if (!hasAxes(input))
+      continue;
+    for (int64_t d = 0; d < op.getRank(); ++d)
+      if (d != (int64_t)op.getDim())
+        equal(key(input, d), key(op.getResult(), d));
+    parts.push_back({key(input, op.getDim()), along});
+  }
+}
+
+void Analysis::collectCumsum(CumsumOp op) {
+  scanned.push_back(key(op.getResult(), op.getDim()));
+  sameDims(op.getInput(), op.getResult());
+}
+
+void Analysis::collectIndexPut(IndexPutOp op) {
+  Value result = op.getResult();
+  auto positions = cast<RankedTensorType>(op.getIndices()[0].getType()).getShape();
+  unsigned count = positions.size();
+  for (unsigned k = 0; k < 2 * count; ++k) {
+    Key mine = key(op, k, positions[k % count]);
+    reduced.push_back(mine);
+    // Updates are taken one by one; only the indices of the last dimension are
+    // looked at by the tile.
+    if (k + 1 != count)
+      single.push_back(mine);
+  }
+  for (Value index : op.getIndices())
+    for (unsigned k = 0; k < count && hasAxes(index); ++k)
+      equal(key(index, k), Key{op.getOperation(), k});
+  for (unsigned k = 0; k < count && hasAxes(op.getUpdates()); ++k)
+    equal(key(op.getUpdates(), k), Key{op.getOperation(), count + k});
+  sameDims(op.getUpdates(), result, count, (int)op.getIndices().size() - (int)count);
+  sameDims(op.getInit(), result);
+}
+
+LogicalResult Analysis::collectScatter(ScatterOp op) {
+  unsigned dim = op.getDim();
+  Key along = key(op, 0, extentOf(op.getIndex(), dim));
+  reduced.push_back(along);
+  single.push_back(along);
+  for (Value value : {op.getIndex(), op.getUpdates()}) {
+    if (!hasAxes(value))
+      continue;
+    for (int64_t d = 0, e = cast<RankedTensorType>(value.getType()).getRank(); d < e; ++d) {
+      if (d != dim && extentOf(value, d) != extentOf(op.getResult(), d))
+        return refuse(kernel, op) << "computed positions that are fewer than the result's along dimension " << d;
+      equal(key(value, d), d == dim ? along : key(op.getResult(), d));
+    }
+  }
+  sameDims(op.getInit(), op.getResult());
+  return success();
+}
+
 LogicalResult Analysis::collect() {
   for (Operation &op : kernel.getBody().front()) {
-    if (auto generic = dyn_cast<linalg::GenericOp>(op)) {
-      for (unsigned loop = 0; loop < generic.getNumLoops(); ++loop)
-        key(generic, loop);
-      for (OpOperand &operand : generic->getOpOperands()) {
-        AffineMap map = generic.getMatchingIndexingMap(&operand);
-        Value result = generic.isDpsInit(&operand) ? generic.getTiedOpResult(&operand) : Value();
-        for (auto [d, expr] : llvm::enumerate(map.getResults())) {
-          auto dim = dyn_cast<AffineDimExpr>(expr);
-          auto constant = dyn_cast<AffineConstantExpr>(expr);
-          if (!dim && !(constant && constant.getValue() == 0))
-            return refuse(kernel, &op) << "indexing map " << AffineMapAttr::get(map) << ", expected dimensions and zeros";
-          if (!dim)
-            continue;
-          if (hasAxes(operand.get()))
-            equal(key(operand.get(), d), key(generic, dim.getPosition()));
-          if (result)
-            equal(key(result, d), key(generic, dim.getPosition()));
-        }
-      }
-    } else {
-      for (Value result : op.getResults())
-        for (int64_t d = 0; hasAxes(result) && d < cast<RankedTensorType>(result.getType()).getRank(); ++d)
+    for (Value result : op.getResults())
+      if (auto type = dyn_cast<RankedTensorType>(result.getType()); type && hasAxes(result))
+        for (int64_t d = 0; d < type.getRank(); ++d)
           key(result, d);
-    }
+    LogicalResult ok =
+        llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+            .Case([&](linalg::GenericOp generic) { return collectGeneric(generic); })
+            .Case([&](tensor::ConcatOp concat) { return collectConcat(concat), success(); })
+            .Case([&](CumsumOp cumsum) { return collectCumsum(cumsum), success(); })
+            .Case([&](IndexPutOp put) { return collectIndexPut(put), success(); })
+            .Case([&](ScatterOp scatter) { return collectScatter(scatter); })
+            .Case<tensor::EmptyOp, linalg::FillOp, arith::ConstantOp, func::ReturnOp>([](auto) { return success(); })
+            .Default([&](Operation *other) -> LogicalResult {
+              return refuse(kernel, other) << "an operation that has no tile program";
+            });
+    if (failed(ok))
+      return failure();
   }
   return success();
 }
@@ -187,6 +276,18 @@ FailureOr<Axes> Axes::analyse(func::FuncOp kernel) {
     }
     result.ids[key] = it->second;
   }
+  auto axisOf = [&](Key key) { return result.ids.lookup(key); };
+  for (auto [keys, flag] : {std::pair(&analysis.reduced, &Axis::reduced), std::pair(&analysis.scanned, &Axis::scanned),
+                            std::pair(&analysis.single, &Axis::single)})
+    for (Key key : *keys)
+      if (AxisId id = axisOf(key); id != kNoAxis)
+        result[id].*flag = true;
+  for (auto [part, whole] : analysis.parts)
+    if (AxisId id = axisOf(part); id != kNoAxis && id != axisOf(whole))
+      result[id].partOf = axisOf(whole);
+  for (const Axis &axis : result.axes)
+    if ((axis.reduced || axis.scanned) && !axis.local())
+      return refuse(kernel, kernel) << "reduces along dimension " << axis.space << " of the space";
   WalkResult walk = kernel.walk([&](linalg::GenericOp op) {
     SmallVector<AxisId> seen;
     for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray())) {
@@ -242,6 +343,9 @@ LogicalResult Axes::readTiles(func::FuncOp kernel) {
                                     << ", expected a power of two times 1, 3, 5 or 7";
     axes[id].tile = tile;
   }
+  for (Axis &axis : axes)
+    if (axis.partOf != kNoAxis)
+      axis.tile = axes[axis.partOf].tile;
   return success();
 }
 
@@ -250,8 +354,8 @@ AxisId Axes::ofDim(Value value, unsigned dim) const {
   return it == ids.end() ? kNoAxis : it->second;
 }
 
-AxisId Axes::ofLoop(linalg::GenericOp op, unsigned loop) const {
-  auto it = ids.find({op.getOperation(), loop});
+AxisId Axes::ofLoop(Operation *op, unsigned loop) const {
+  auto it = ids.find({op, loop});
   return it == ids.end() ? kNoAxis : it->second;
 }
 
@@ -275,7 +379,7 @@ AxisList Axes::ofValue(Value value) const {
 AxisList Axes::localAxes() const {
   AxisList list;
   for (auto [id, axis] : llvm::enumerate(axes))
-    if (axis.local())
+    if (axis.local() && !axis.single && axis.partOf == kNoAxis)
       list.push_back(id);
   return list;
 }

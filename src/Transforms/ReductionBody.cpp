@@ -8,6 +8,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -99,6 +100,42 @@ FailureOr<SmallVector<Accumulation>> nova::tiling::accumulations(linalg::Generic
     list.push_back({combiner, contribution, identity});
   }
   return list;
+}
+
+FailureOr<Selection> nova::tiling::selection(linalg::GenericOp op) {
+  Selection result;
+  for (auto [yielded, accumulator] :
+       llvm::zip_equal(op.getBody()->getTerminator()->getOperands(), op.getRegionOutputArgs())) {
+    auto select = yielded.getDefiningOp<arith::SelectOp>();
+    if (!select || select.getFalseValue() != accumulator || dependsOnAccumulator(select.getTrueValue(), op) ||
+        (result.takes && result.takes != select.getCondition()))
+      return failure();
+    result.takes = select.getCondition();
+    result.elements.push_back(select.getTrueValue());
+  }
+  llvm::SetVector<Value> needed;
+  needed.insert(result.takes);
+  llvm::DenseSet<Operation *> steps;
+  for (size_t i = 0; i < needed.size(); ++i) {
+    Value value = needed[i];
+    if (llvm::is_contained(result.elements, value) || llvm::is_contained(op.getRegionOutputArgs(), value))
+      continue;
+    Operation *inner = value.getDefiningOp();
+    if (!inner || isa<linalg::IndexOp>(inner) || inner->getNumRegions() || inner->getNumResults() != 1)
+      return failure();
+    // A constant may stand outside.
+    if (inner->getBlock() != op.getBody() && !isa<arith::ConstantOp>(inner))
+      return failure();
+    steps.insert(inner);
+    needed.insert(inner->operand_begin(), inner->operand_end());
+  }
+  for (Operation *inner : steps)
+    if (inner->getBlock() != op.getBody())
+      result.steps.push_back(inner);
+  for (Operation &inner : *op.getBody())
+    if (steps.contains(&inner))
+      result.steps.push_back(&inner);
+  return result;
 }
 
 std::optional<std::pair<Value, Value>> nova::tiling::factors(const Accumulation &accumulation) {

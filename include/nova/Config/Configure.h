@@ -78,6 +78,50 @@ Schedule configureHost(const KernelDesc &desc, const HostDevice &device);
 Schedule configureGpu(const KernelDesc &desc, const target::Device &device);
 
 //===----------------------------------------------------------------------===//
+// GPU
+//===----------------------------------------------------------------------===//
+
+/// Something that runs together in a kernel (nova/Transforms/KernelAxes.h).
+struct AxisDesc {
+  int64_t extent = 1;
+  bool local = false;   ///< Not a dimension of the grid.
+  bool reduced = false; ///< Something reduces along it.
+  bool scanned = false; ///< A running sum runs along it.
+  /// Data says which position along it is meant: of what is reduced, few
+  /// positions contribute to one tile.
+  bool selected = false;
+};
+
+/// A sum of products: along which axes its rows, columns and depth run; axes of
+/// both operands and the result are batches and need no tile.
+struct ContractionDesc {
+  std::vector<unsigned> m, n, k;
+};
+
+struct TileProblem {
+  std::vector<AxisDesc> axes;
+  std::vector<ContractionDesc> contractions;
+  /// Axes from the one with the smallest stride in memory outwards, as most of
+  /// the memory that the kernel touches has it.
+  std::vector<unsigned> innermost;
+  int64_t tensors = 0;           ///< Arguments and results of the kernel.
+  int64_t multiprocessors = 132; ///< Of the device.
+};
+
+struct TileSchedule {
+  std::vector<int64_t> tile; ///< One entry per axis.
+  int64_t warps = 4;
+  std::string reason;
+};
+
+/// The smallest extent of a tile that holds `extent`, or `limit` if that is less:
+/// a power of two times 1, 3, 5 or 7 (what layouts can express).
+int64_t tileExtent(int64_t extent, int64_t limit);
+
+/// A schedule that runs everywhere and is nowhere absurd.
+TileSchedule configureTiles(const TileProblem &problem);
+
+//===----------------------------------------------------------------------===//
 // Reductions in two stages
 //===----------------------------------------------------------------------===//
 
@@ -97,46 +141,6 @@ struct ReductionLimits {
 /// to fill the device, none shorter than is worth a value in memory; 1: the
 /// reduction stays whole.
 int64_t reductionParts(const ReductionDesc &desc, int64_t extent, const ReductionLimits &limits);
-
-// GPU
-//===----------------------------------------------------------------------===//
-
-/// Something that runs together in a kernel (nova/Transforms/KernelAxes.h).
-struct AxisDesc {
-  int64_t extent = 1;
-  bool local = false;   ///< Not a dimension of the grid.
-  bool reduced = false; ///< Something reduces along it.
-  /// Data says which position along it is meant: of what is reduced, few
-  /// positions contribute to one tile.
-  bool selected = false;
-};
-
-/// A sum of products: along which axes its rows, columns and depth run; axes of
-/// both operands and the result are batches and need no tile.
-struct ContractionDesc {
-  std::vector<unsigned> m, n, k;
-};
-
-struct TileProblem {
-  std::vector<AxisDesc> axes;
-  std::vector<ContractionDesc> contractions;
-  /// Axes from the one with the smallest stride in memory outwards, as most of
-  /// the memory that the kernel touches has it.
-  std::vector<unsigned> innermost;
-};
-
-struct TileSchedule {
-  std::vector<int64_t> tile; ///< One entry per axis.
-  int64_t warps = 4;
-  std::string reason;
-};
-
-/// The smallest extent of a tile that holds `extent`, or `limit` if that is less:
-/// a power of two times 1, 3, 5 or 7 (what layouts can express).
-int64_t tileExtent(int64_t extent, int64_t limit);
-
-/// A schedule that runs everywhere and is nowhere absurd.
-TileSchedule configureTiles(const TileProblem &problem);
 
 } // namespace nova::config
 

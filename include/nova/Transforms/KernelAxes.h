@@ -43,6 +43,12 @@ struct Axis {
   int64_t space = -1;
   /// Something reduces along it.
   bool reduced = false;
+  /// A running sum runs along it.
+  bool scanned = false;
+  /// Whoever goes along it goes element by element: its tile is 1.
+  bool single = false;
+  /// Its tile is that of another axis, of which it is a part (tensor.concat).
+  AxisId partOf = kNoAxis;
 
   bool local() const { return space < 0; }
   /// Taken in chunks, by a loop.
@@ -62,7 +68,10 @@ public:
   mlir::LogicalResult readTiles(mlir::func::FuncOp kernel);
 
   AxisId ofDim(mlir::Value value, unsigned dim) const;
-  AxisId ofLoop(mlir::linalg::GenericOp op, unsigned loop) const;
+  /// Loops of a generic. A movement's are its positions: of the index tensors,
+  /// then of the updates (nova.index_put), or the one along its dimension
+  /// (nova.scatter).
+  AxisId ofLoop(mlir::Operation *op, unsigned loop) const;
   /// Axis of each dimension of what `operand` reads or writes: kNoAxis also for
   /// a constant index.
   AxisList ofOperand(mlir::OpOperand &operand) const;
@@ -71,7 +80,7 @@ public:
   const Axis &operator[](AxisId id) const { return axes[id]; }
   Axis &operator[](AxisId id) { return axes[id]; }
   size_t size() const { return axes.size(); }
-  /// Local axes in the order of nova.local_tile.
+  /// Local axes whose tile is free, in the order of nova.local_tile.
   AxisList localAxes() const;
 
 private:

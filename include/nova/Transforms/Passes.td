@@ -128,14 +128,13 @@ def NameKernels : Pass<"nova-name-kernels", "::mlir::ModuleOp"> {
   }];
 }
 
-def ExpandMovements : Pass<"nova-expand-movements", "::mlir::func::FuncOp"> {
-  let summary = "Write concatenations and accumulating index_put of kernels as generics";
+def BindResults : Pass<"nova-bind-results", "::mlir::func::FuncOp"> {
+  let summary = "Let every result dimension that nothing reduces run over the grid";
   let description = [{
-    For back ends that compute each result element from what it needs (GPUs): an
-    element of a `tensor.concat` of kernel arguments selects among the parts; an
-    element of an accumulating `nova.index_put` is the sum, over all positions in
-    their order, of the updates whose index names it. A kernel whose result is
-    such a sum gets all of the result's dimensions as its space.
+    For GPUs, which have many grid points: the one result of a kernel without
+    reductions (a concatenation, the rows that an index_put writes) gets all of its
+    dimensions as the kernel's space, but for those that something scans or
+    reduces along.
   }];
 }
 

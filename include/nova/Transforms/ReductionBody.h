@@ -26,6 +26,17 @@ struct Accumulation {
 /// One for each result; failure if the body is of another form.
 mlir::FailureOr<llvm::SmallVector<Accumulation>> accumulations(mlir::linalg::GenericOp op);
 
+/// Every accumulator becomes its element of the iteration where `takes` is true,
+/// and else stays: what the body finds is one iteration, as an argument of the
+/// maximum. `takes` depends on accumulators, elements and constants only.
+struct Selection {
+  llvm::SmallVector<mlir::Value> elements;
+  mlir::Value takes;
+  /// What computes `takes` from those, in order.
+  llvm::SmallVector<mlir::Operation *> steps;
+};
+mlir::FailureOr<Selection> selection(mlir::linalg::GenericOp op);
+
 /// The two factors of a contribution that is a product, less widening casts that
 /// both have.
 std::optional<std::pair<mlir::Value, mlir::Value>> factors(const Accumulation &accumulation);
