@@ -306,8 +306,8 @@ void Splitter::mergeInKernel() {
     SmallVector<AffineMap> maps;
     SmallVector<Value> ins;
     for (unsigned i = 0; i < op.getNumResults(); ++i) {
-      kernel.insertArgument(kernel.getNumArguments(), parts.getResultTypes()[result++],
-                            DictionaryAttr(), op.getLoc());
+      (void)kernel.insertArgument(kernel.getNumArguments(), parts.getResultTypes()[result++],
+                                  DictionaryAttr(), op.getLoc());
       ins.push_back(kernel.getArguments().back());
       maps.push_back(AffineMap::get(loops, 0, read, context));
     }
