@@ -249,9 +249,13 @@ def main():
     losses = [t for t, o in zip(outputs, runner.graph["outputs"]) if o["role"] == "loss"]
     numbers["first_loss"] = float(losses[0]) if losses else None
     contenders = {"nova": (lambda: step.launch(clock.handle()), numbers)}
+    # torch.compile may take minutes, or more than there are.
+    alone = [clock.time(contenders["nova"][0], arguments.steps) for _ in range(3)]
+    print(f"nova alone: {statistics.median(alone):.4f} ms a step, first loss {numbers['first_loss']}", flush=True)
     for peer in filter(None, arguments.peers.split(",")):
         for mode in arguments.compile_mode.split(",") if peer == "compile" else [None]:
             key = peer if mode in (None, "default") else f"{peer} {mode}"
+            print(f"{key} ...", file=sys.stderr, flush=True)
             try:
                 contenders[key] = bench_peer(peer, runner, inputs, mode, clock, device)
             except Exception as error:
