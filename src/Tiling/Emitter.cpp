@@ -17,7 +17,7 @@ using namespace mlir;
 using namespace nova;
 using namespace nova::tiling;
 
-Emitter::Emitter(func::FuncOp kernel, Axes &axes, func::FuncOp program, tile::Precision precision)
+Emitter::Emitter(func::FuncOp kernel, const Axes &axes, func::FuncOp program, tile::Precision precision)
     : kernel(kernel), program(program), axes(axes), precision(precision),
       builder(kernel.getLoc(), kernel.getContext()) {
   root.block = &program.getBody().front();
