@@ -227,6 +227,7 @@ def Tile_WaitOp : Tile_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let arguments = (ins I64Attr:$pending);
   let results = (outs Tile_Token:$token);
   let assemblyFormat = "$pending attr-dict";
+  let hasVerifier = 1;
 }
 
 def Tile_LocalLoadOp : Tile_Op<"local_load", [MemoryEffects<[MemRead]>]> {
