@@ -18,8 +18,12 @@ import sys
 import tempfile
 
 TARGETS = ["sm_80", "sm_86", "sm_89", "sm_90a"]
-# Graph, precision, target -> the roles of kernels that may spill there.
-SPILLS = {}
+# Graph and precision -> the roles of kernels that may spill there.
+SPILLS = {
+    # With products of float32 by FMA, all operands of a step are in registers.
+    (graph, "f32"): ["attention_backward_query", "attention_backward_key_value"]
+    for graph in ("gpt2_tiny", "gpt2_tiny_core", "gpt2_124m_b8")
+}
 
 
 def run(command):
@@ -59,7 +63,7 @@ def main():
         failures.append(f"targets {names}, expected {TARGETS}")
     listed = set()
     for target in manifest["targets"]:
-        may = SPILLS.get((arguments.graph.stem, arguments.precision, target["name"]), [])
+        may = SPILLS.get((arguments.graph.stem, arguments.precision), [])
         for kernel in target["kernels"]:
             symbol, spilled = kernel["symbol"], kernel["spill_bytes"]
             if not kernel["registers"]:
