@@ -239,7 +239,7 @@ LogicalResult ReductionEmitter::finish(ValueRange accumulated) {
 // candidate carries its position, and of two the earlier is the accumulator. What
 // is outside has the position kNowhere and never wins.
 
-static constexpr int64_t kNowhere = std::numeric_limits<int64_t>::max();
+static constexpr int64_t kNowhere = std::numeric_limits<int32_t>::max();
 
 /// What the accumulation starts with comes before all positions.
 SmallVector<Value> ReductionEmitter::initSelection() {
