@@ -19,9 +19,48 @@ packages=(
   # find_package(GTest) is part of every build with tests.
   libgtest-dev python3-mpmath
 )
+# The assembler for GPU targets: the one that is here, else a pinned one in .tools.
+ptxas_version=13.0.88
+ptxas_wheel_sha256=56fe502eb77625a12f25172caa3cdddb4e4c8ba2c8c17dba44b164761b380f03
+ptxas_folder=$root/.tools/cuda/bin
+
+have_ptxas() {
+  local folder
+  for folder in "${CUDA_HOME:-}/bin" "${CUDA_PATH:-}/bin" /usr/local/cuda/bin "$ptxas_folder"; do
+    if [ -x "$folder/ptxas" ]; then return 0; fi
+  done
+  command -v ptxas >/dev/null
+}
+
+# install_ptxas: from NVIDIA's package on PyPI, checked by its digest.
+install_ptxas() {
+  local aside
+  echo "setup: installing ptxas $ptxas_version into $ptxas_folder"
+  mkdir -p "$root/.tools"
+  aside=$(mktemp -d "$root/.tools/aside-XXXXXX")
+  echo "nvidia-cuda-nvcc==$ptxas_version --hash=sha256:$ptxas_wheel_sha256" >"$aside/requirements"
+  if ! python3 -m pip download -q --disable-pip-version-check --no-deps --only-binary :all: --require-hashes \
+      -r "$aside/requirements" -d "$aside"; then
+    rm -rf "$aside"
+    echo "setup: no assembler for GPU targets: install the CUDA toolkit, or set CUDA_HOME to one" >&2
+    return 4
+  fi
+  python3 -m zipfile -e "$aside"/nvidia_cuda_nvcc-*.whl "$aside"
+  chmod +x "$aside/nvidia/cu13/bin/ptxas"
+  mkdir -p "$ptxas_folder"
+  mv "$aside/nvidia/cu13/bin/ptxas" "$ptxas_folder/ptxas"
+  rm -rf "$aside"
+  echo "setup: the tests find it; for novac: export CUDA_HOME=$(dirname "$ptxas_folder")"
+}
+
+want_ptxas=no
 if [ "${1:-}" = --tests ]; then
   # The fuzzers.
   packages+=(clang-22 libclang-rt-22-dev)
+  if ! have_ptxas; then
+    want_ptxas=yes
+    packages+=(python3-pip)
+  fi
 fi
 
 missing=()
@@ -29,7 +68,13 @@ for package in "${packages[@]}"; do
   # "status" is not enough: a package that was removed still has one.
   dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
 done
+if [ "$want_ptxas" = yes ] && python3 -m pip --version >/dev/null 2>&1; then
+  # A pip that apt knows nothing of is as good.
+  missing=("${missing[@]/python3-pip/}")
+  missing=(${missing[@]})
+fi
 if [ ${#missing[@]} -eq 0 ]; then
+  if [ "$want_ptxas" = yes ]; then install_ptxas; fi
   echo "setup: everything is installed"
   exit 0
 fi
@@ -51,3 +96,4 @@ if ! apt-cache show libmlir-22-dev >/dev/null 2>&1; then
   exit 4
 fi
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
+if [ "$want_ptxas" = yes ]; then install_ptxas; fi

@@ -33,8 +33,15 @@ constexpr int64_t kElementwise = 1024;
 /// The longest row that stays in registers.
 constexpr int64_t kResident = 8192;
 constexpr int64_t kRowChunk = 2048;
+/// Positions of updates that are compared with a tile at a time.
+constexpr int64_t kPositions = 256;
 /// Of products: rows and columns of the result, and depth of a step.
 constexpr int64_t kRows = 64, kColumns = 64, kDepth = 32;
+/// The same where the result has tiles of that size for every multiprocessor and
+/// little is computed around the product: twice the work for each byte read.
+constexpr int64_t kLargeSide = 128, kLargeWarps = 8;
+/// Operands and results of a kernel around whose product little is computed.
+constexpr int64_t kFewTensors = 6;
 /// A depth up to this is taken at once where the operand serves two products.
 constexpr int64_t kSharedDepth = 128;
 constexpr size_t kTileRank = 3;
@@ -53,8 +60,22 @@ void products(const TileProblem &problem, TileSchedule &schedule) {
     if (axis >= 0)
       schedule.tile[axis] = std::max(schedule.tile[axis], tileExtent(problem.axes[axis].extent, limit));
   };
+  bool large = false;
+  if (!several && problem.tensors <= kFewTensors) {
+    const ContractionDesc &contraction = problem.contractions.front();
+    int64_t m = widest(problem, contraction.m), n = widest(problem, contraction.n);
+    int64_t tiles = 1;
+    for (int64_t i = 0; i < (int64_t)problem.axes.size(); ++i)
+      if (!problem.axes[i].local)
+        tiles *= i == m || i == n ? (problem.axes[i].extent + kLargeSide - 1) / kLargeSide : problem.axes[i].extent;
+    large = m >= 0 && n >= 0 && problem.axes[m].extent >= kLargeSide && problem.axes[n].extent >= kLargeSide &&
+            tiles >= problem.multiprocessors;
+  }
+  if (large)
+    schedule.warps = kLargeWarps;
   for (const ContractionDesc &contraction : problem.contractions) {
-    for (auto [axes, limit] : {std::pair(&contraction.m, kRows), std::pair(&contraction.n, kColumns)}) {
+    for (auto [axes, limit] : {std::pair(&contraction.m, large ? kLargeSide : kRows),
+                               std::pair(&contraction.n, large ? kLargeSide : kColumns)}) {
       int64_t axis = widest(problem, *axes);
       if (axis >= 0 && problem.axes[axis].local && problem.axes[axis].extent <= kSharedDepth)
         grow(axis, kSharedDepth);
@@ -105,6 +126,27 @@ void rows(const TileProblem &problem, TileSchedule &schedule) {
   }
 }
 
+/// Sums of what data selects: positions are looked at one by one, so that a tile
+/// of the result is as large as registers allow, and whole rows before many.
+void selections(const TileProblem &problem, TileSchedule &schedule) {
+  int64_t room = kElements;
+  for (bool selected : {false, true})
+    for (unsigned axis : problem.innermost) {
+      if (problem.axes[axis].local || problem.axes[axis].selected != selected || room < 2)
+        continue;
+      int64_t limit = 1;
+      while (limit * 2 <= room)
+        limit *= 2;
+      schedule.tile[axis] = tileExtent(problem.axes[axis].extent, limit);
+      room /= schedule.tile[axis];
+    }
+  // Positions are compared a chunk at a time.
+  for (unsigned axis = 0; axis < problem.axes.size(); ++axis)
+    if (problem.axes[axis].local && problem.axes[axis].reduced)
+      schedule.tile[axis] = tileExtent(problem.axes[axis].extent, kPositions);
+  schedule.reason = "rows that data selects";
+}
+
 void elements(const TileProblem &problem, TileSchedule &schedule) {
   int64_t room = kElementwise;
   size_t rank = 0;
@@ -127,7 +169,11 @@ TileSchedule nova::config::configureTiles(const TileProblem &problem) {
   TileSchedule schedule;
   schedule.tile.assign(problem.axes.size(), 1);
   bool local = std::any_of(problem.axes.begin(), problem.axes.end(), [](const AxisDesc &axis) { return axis.local; });
-  if (!problem.contractions.empty())
+  bool selected = std::any_of(problem.axes.begin(), problem.axes.end(),
+                              [](const AxisDesc &axis) { return axis.selected; });
+  if (selected && problem.contractions.empty())
+    selections(problem, schedule);
+  else if (!problem.contractions.empty())
     products(problem, schedule);
   else if (local)
     rows(problem, schedule);

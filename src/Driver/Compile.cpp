@@ -37,17 +37,33 @@ std::string driver::bytesText(uint64_t bytes) {
   return text;
 }
 
-static void printPhases(const Phases &phases) {
+static void printPhases(const Compiler &compiler) {
+  const std::vector<Phases::Phase> &phases = compiler.phases().list;
   double total = 0;
-  for (const Phases::Phase &phase : phases.list)
+  for (const Phases::Phase &phase : phases)
     total += phase.seconds;
   llvm::raw_ostream &os = llvm::errs();
   os << "phase          ms      %\n";
-  for (const Phases::Phase &phase : phases.list)
+  for (const Phases::Phase &phase : phases)
     os << llvm::left_justify(phase.name, 12) << " "
        << llvm::format("%8.1f %5.1f\n", phase.seconds * 1e3,
                        total > 0 ? phase.seconds / total * 100 : 0.0);
   os << llvm::format("total        %8.1f\n", total * 1e3);
+  if (compiler.kernels().empty())
+    return;
+  constexpr size_t kShown = 20;
+  std::vector<KernelDone> kernels = compiler.kernels();
+  std::stable_sort(kernels.begin(), kernels.end(),
+                   [](const KernelDone &a, const KernelDone &b) {
+                     return a.seconds > b.seconds;
+                   });
+  os << "kernel, slowest first                         ms     bytes\n";
+  for (size_t i = 0; i < std::min(kernels.size(), kShown); ++i)
+    os << llvm::left_justify(kernels[i].kernel, 38) << " "
+       << llvm::format("%8.1f %9d\n", kernels[i].seconds * 1e3,
+                       int(kernels[i].objectBytes));
+  if (kernels.size() > kShown)
+    os << "and " << kernels.size() - kShown << " more\n";
 }
 
 /// `prefix` makes comments of them where MLIR is on standard output too.
@@ -102,9 +118,11 @@ static std::string summary(const Compiler &compiler,
                            const std::string &output, bool changed) {
   std::string text = output;
   for (const bundle::Target &target : manifest.targets)
-    text += ": " + target.name + ", " + std::to_string(target.launches.size()) +
-            " launches of " + std::to_string(target.kernels.size()) +
-            " kernels, arena " + bytesText(target.arena.size) + " (at least " +
+    text += (&target == manifest.targets.data() ? ": " : "; ") + target.name +
+            (target.name == "host" ? "" : " (" + target.device + ")") + ", " +
+            std::to_string(target.launches.size()) + " launches of " +
+            std::to_string(target.kernels.size()) + " kernels, arena " +
+            bytesText(target.arena.size) + " (at least " +
             bytesText(target.arena.lowerBound) + ")";
   if (compiler.cacheUse() == CacheUse::Hit)
     text += ", from the cache";
@@ -188,7 +206,7 @@ Status driver::compileVerb(const Options &options) {
       return status;
   }
   if (options.timeReport)
-    printPhases(compiler.phases());
+    printPhases(compiler);
   return Status::ok();
 }
 

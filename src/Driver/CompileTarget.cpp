@@ -74,9 +74,10 @@ Status Compiler::dumpKernels(ModuleOp planned, const target::Device &device,
                              const std::vector<GpuKernelCode> &codes) {
   if (options.dumpStages.empty())
     return Status::ok();
-  for (auto [stage, held] : {std::pair(Stage::Tiled, KernelStage::Tiled),
-                             std::pair(Stage::Pipelined, KernelStage::Pipelined),
-                             std::pair(Stage::Nvvm, KernelStage::Nvvm)}) {
+  for (auto [stage, held] :
+       {std::pair(Stage::Tiled, KernelStage::Tiled),
+        std::pair(Stage::Pipelined, KernelStage::Pipelined),
+        std::pair(Stage::Nvvm, KernelStage::Nvvm)}) {
     if (stage > last)
       break;
     Expected<OwningOpRef<ModuleOp>> lowered =
@@ -90,8 +91,7 @@ Status Compiler::dumpKernels(ModuleOp planned, const target::Device &device,
   std::vector<func::FuncOp> kernels = launchedKernels(planned);
   for (size_t i = 0; i < codes.size(); ++i) {
     std::string name = kernels[i].getSymName().str();
-    if (Status status =
-            writeDump(folder + "/ptx", name + ".ptx", codes[i].ptx);
+    if (Status status = writeDump(folder + "/ptx", name + ".ptx", codes[i].ptx);
         !status)
       return status;
     if (codes[i].cubin.empty())
@@ -127,13 +127,17 @@ Compiler::lowerKernels(ModuleOp planned, const target::Device &device,
   return lowered;
 }
 
-/// Says what was compiled: on the line that progress overwrites, and in the log.
-static KernelProgress reportTo(ProgressLine &line, const std::string &prefix) {
-  return [&line, prefix](const KernelDone &kernel) {
+/// Says what was compiled, on the line that progress overwrites and in the log,
+/// and keeps it for the report.
+KernelProgress Compiler::reportTo(ProgressLine &line,
+                                  const std::string &prefix) {
+  return [this, &line, prefix](const KernelDone &kernel) {
     line.update(prefix + "kernel " + std::to_string(kernel.done) + " of " +
                 std::to_string(kernel.total));
     info("compiled " + prefix + kernel.kernel + " in " +
          std::to_string(static_cast<int>(kernel.seconds * 1000)) + " ms");
+    compiledKernels.push_back(kernel);
+    compiledKernels.back().kernel = prefix + kernel.kernel;
   };
 }
 
@@ -141,11 +145,10 @@ Expected<std::vector<GpuKernelCode>>
 Compiler::compileKernels(ModuleOp planned, const target::Device &device) {
   std::string name(device.name);
   ProgressLine line;
-  Expected<std::vector<GpuKernelCode>> codes =
-      timing.time(name + " code", [&] {
-        return compileForGpu(planned, gpuOptions(device), *pool,
-                             reportTo(line, name + " "));
-      });
+  Expected<std::vector<GpuKernelCode>> codes = timing.time(name + " code", [&] {
+    return compileForGpu(planned, gpuOptions(device), *pool,
+                         reportTo(line, name + " "));
+  });
   if (!codes)
     return backEndError(codes.error(), planned);
   return codes;

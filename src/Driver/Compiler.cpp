@@ -91,12 +91,12 @@ Status Compiler::importGraph() {
   return imported ? dump(Stage::Graph, *module, nullptr) : imported;
 }
 
-Status Compiler::runStage(Stage stage, ModuleOp module) {
+Status Compiler::runStage(Stage stage, ModuleOp module,
+                          const target::Device *device) {
   PipelineOptions pipeline;
   pipeline.noFusion = options.noFusion;
-  for (const auto &[device, owned] : planned)
-    if (owned.get() == module)
-      pipeline.device = device->name;
+  if (device)
+    pipeline.device = device->name;
   PassManager manager(&context(), ModuleOp::getOperationName());
   buildStage(manager, pipeline, stage);
   std::string reproducer, name(stageName(stage));
@@ -121,7 +121,7 @@ Expected<ModuleOp> Compiler::runStages(Stage last,
     for (const StageInfo &info : stages()) {
       if (info.stage <= from || info.stage > to)
         continue;
-      if (Status status = runStage(info.stage, step); !status)
+      if (Status status = runStage(info.stage, step, whose); !status)
         return status;
       if (Status status = dump(info.stage, step, whose); !status)
         return status;

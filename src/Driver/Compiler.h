@@ -69,8 +69,8 @@ public:
   Status read(const std::string &path);
 
   /// Import and the passes to `last`, kLastStage at most, with dumps as the
-  /// options say. Stages after kLastSharedStage are made for `device` (null: the
-  /// first target), out of the module that all devices share.
+  /// options say. Stages after kLastSharedStage are made for `device` (null:
+  /// the first target), out of the module that all devices share.
   Expected<mlir::ModuleOp> runStages(Stage last,
                                      const target::Device *device = nullptr);
 
@@ -87,6 +87,9 @@ public:
   CacheUse cacheUse() const { return use; }
   const std::string &key() const { return keyText; }
   Phases &phases() { return timing; }
+  const Phases &phases() const { return timing; }
+  /// What was compiled, as it was done; names as "h200 NAME" for a GPU.
+  const std::vector<KernelDone> &kernels() const { return compiledKernels; }
   /// What was emitted while the module was made.
   const Diagnostics *diagnostics() const { return collected.get(); }
   /// What the passes decided, and the schedule of each kernel; one line each.
@@ -101,10 +104,13 @@ private:
   KeyBuilder makeKey() const;
   /// Finds the assembler, once.
   Status needAssembler();
-  Status runStage(Stage stage, mlir::ModuleOp module);
+  /// `device` is null for the stages that all devices share.
+  Status runStage(Stage stage, mlir::ModuleOp module,
+                  const target::Device *device);
   /// DIR of --dump-stages; with several targets that of `device`, if not null.
   std::string dumpFolder(const target::Device *device) const;
   Status dump(Stage stage, mlir::ModuleOp module, const target::Device *device);
+  KernelProgress reportTo(class ProgressLine &line, const std::string &prefix);
   GpuBackendOptions gpuOptions(const target::Device &device) const;
   /// The kernels of a GPU at a stage of the lowering, with diagnostics said.
   Expected<mlir::OwningOpRef<mlir::ModuleOp>>
@@ -141,6 +147,7 @@ private:
   std::string keyText;
   CacheUse use = CacheUse::Off;
   Phases timing;
+  std::vector<KernelDone> compiledKernels;
   std::chrono::steady_clock::time_point start =
       std::chrono::steady_clock::now();
 };

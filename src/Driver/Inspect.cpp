@@ -77,8 +77,10 @@ static void printSummary(const Manifest &manifest) {
   os << "name      " << manifest.name << "\n"
      << "graph     " << manifest.graphDigest << "\n"
      << "made by   novac " << manifest.producer.novac << ", LLVM "
-     << manifest.producer.llvm << ": " << text(manifest.producer.options)
-     << "\n"
+     << manifest.producer.llvm
+     << (manifest.producer.ptxas.empty() ? ""
+                                         : ", ptxas " + manifest.producer.ptxas)
+     << ": " << text(manifest.producer.options) << "\n"
      << "numerics  " << manifest.numerics.matmul << " contractions"
      << (manifest.numerics.deterministic ? ", deterministic" : "") << "\n";
   std::string roles = countRoles(manifest.inputs, bytes);
@@ -192,8 +194,15 @@ static void printKernel(const Manifest &manifest, const Target &target,
      << manifest.blobs[kernel.blob].digest << "\n"
      << "grid      " << text(kernel.grid) << ", block " << text(kernel.block)
      << ", cluster " << text(kernel.cluster) << "\n"
-     << "schedule  " << text(kernel.schedule) << "\n"
-     << "work      " << kernel.flops << " FLOP, " << kernel.bytes
+     << "schedule  " << text(kernel.schedule) << "\n";
+  if (target.name != "host")
+    os << "uses      " << kernel.registers << " registers, "
+       << (kernel.spillBytes
+               ? std::to_string(kernel.spillBytes) + " bytes spilled"
+               : "none spilled")
+       << "; shared memory: " << kernel.staticSharedBytes << " bytes static, "
+       << kernel.dynamicSharedBytes << " dynamic\n";
+  os << "work      " << kernel.flops << " FLOP, " << kernel.bytes
      << " bytes per launch\n"
      << "predicted " << kernel.predictedNs << " ns\n"
      << "params    " << kernel.params.size() << "\n";

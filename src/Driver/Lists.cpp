@@ -8,6 +8,7 @@
 #include "Verbs.h"
 #include "nova-rt/nova_rt.h"
 #include "nova/Bundle/Manifest.h"
+#include "nova/GpuCodegen/KernelCompiler.h"
 #include "nova/Import/Import.h"
 #include "nova/Support/Version.h"
 
@@ -27,7 +28,7 @@ using target::DeviceKind;
 
 /// What this build has a code generator for.
 static bool canCompileFor(const Device &device) {
-  return device.kind == DeviceKind::Cpu;
+  return device.kind == DeviceKind::Cpu || kHasGpuLowering;
 }
 
 static void printDevice(llvm::json::OStream &json, const Device &d) {

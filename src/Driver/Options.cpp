@@ -139,6 +139,13 @@ std::string setDevice(Options &options, const std::string &value) {
   return {};
 }
 
+std::string setLaunch(Options &options, const std::string &value) {
+  if (value != "graph" && value != "chain" && value != "plain")
+    return "graph, chain or plain";
+  options.launch = value;
+  return {};
+}
+
 std::string setAssignment(Options &options, const std::string &value) {
   size_t equals = value.find('=');
   if (equals == 0 || equals == value.npos || equals + 1 == value.size())
@@ -179,7 +186,8 @@ static constexpr Flag kFlags[] = {
     // --- what is written, and where
     {"output", 'o', "OUT",
      "where to write: a bundle (default NAME.nova, of the graph's name), or "
-     "the file of --emit mlir, --emit ptx and --stop-after (default -, standard "
+     "the file of --emit mlir, --emit ptx and --stop-after (default -, "
+     "standard "
      "output)",
      Category::Output, VerbSet(Verb::Compile), Effect::Neutral,
      text<&Options::output>},
@@ -279,12 +287,20 @@ static constexpr Flag kFlags[] = {
     {"out", 0, "FILE", "write outputs and final inputs as safetensors",
      Category::Data, VerbSet(Verb::Run), Effect::Neutral, text<&Options::out>},
     {"device", 0, "N|host", "the CPU, or the number of a GPU", Category::Data,
-     VerbSet(Verb::Run), Effect::Neutral, setDevice},
+     VerbSet(Verb::Run, Verb::Verify), Effect::Neutral, setDevice},
     {"threads", 0, "N", "threads on the CPU (default one per usable CPU)",
      Category::Data, VerbSet(Verb::Run, Verb::Verify), Effect::Neutral,
      setThreads},
     {"allow-jit", 0, "", "PTX may go to the driver's compiler", Category::Data,
-     VerbSet(Verb::Run), Effect::Neutral, flag<&Options::allowJit>},
+     VerbSet(Verb::Run, Verb::Verify), Effect::Neutral,
+     flag<&Options::allowJit>},
+    {"launch", 0, "HOW",
+     "how launches get onto a GPU: graph (default), chain (a graph, one after "
+     "the other) or plain (a call each)",
+     Category::Data, VerbSet(Verb::Run, Verb::Verify), Effect::Neutral,
+     setLaunch},
+    {"time", 0, "", "run back to back, measure, and print the times",
+     Category::Data, VerbSet(Verb::Run), Effect::Neutral, flag<&Options::time>},
     {"tolerance", 0, "TAU", "instead of the standard rule", Category::Data,
      VerbSet(Verb::Verify), Effect::Neutral, setTolerance},
     {"simulate", 0, "", "simulate a GPU target on the CPU", Category::Data,

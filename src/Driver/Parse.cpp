@@ -12,7 +12,6 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <deque>
 
 using namespace nova;
@@ -209,25 +208,6 @@ static Status resolveStage(Options &options) {
   return Status::ok();
 }
 
-/// Letters and digits only, in lower case: "NVIDIA GeForce RTX 4090" holds
-/// "rtx4090".
-static std::string squeezed(std::string_view text) {
-  std::string result;
-  for (unsigned char c : text)
-    if (std::isalnum(c))
-      result += static_cast<char>(std::tolower(c));
-  return result;
-}
-
-const target::Device *driver::deviceOf(const LocalGpu &gpu) {
-  const target::Device *found = target::findTarget(gpu.arch);
-  for (const target::Device &row : target::devices())
-    if (found && row.arch == gpu.arch &&
-        squeezed(gpu.product).find(squeezed(row.name)) != std::string::npos)
-      found = &row;
-  return found;
-}
-
 bool driver::asksForNative(const Options &options) {
   if (options.targets.empty())
     return options.verb == Verb::Compile;
@@ -241,7 +221,8 @@ nativeDevices(const std::vector<LocalGpu> &gpus, std::string &note) {
   std::vector<const target::Device *> found;
   std::string names;
   for (const LocalGpu &gpu : gpus)
-    if (const target::Device *device = kHasGpuLowering ? deviceOf(gpu) : nullptr)
+    if (const target::Device *device =
+            kHasGpuLowering ? target::deviceOf(gpu.arch, gpu.product) : nullptr)
       if (std::find(found.begin(), found.end(), device) == found.end()) {
         found.push_back(device);
         names += (names.empty() ? "" : ", ") + std::string(device->name);
@@ -250,11 +231,10 @@ nativeDevices(const std::vector<LocalGpu> &gpus, std::string &note) {
     note = "target native: " + names;
     return found;
   }
-  note = gpus.empty()
-             ? "target native: no GPU here, compiling for host"
-             : "target native: this build has no code generator for " +
-                   gpus.front().product + " (" + gpus.front().arch +
-                   "), compiling for host";
+  note = gpus.empty() ? "target native: no GPU here, compiling for host"
+                      : "target native: this build has no code generator for " +
+                            gpus.front().product + " (" + gpus.front().arch +
+                            "), compiling for host";
   return {target::findTarget("host")};
 }
 
@@ -290,9 +270,10 @@ static Status resolveEmit(Options &options) {
                  "give one of them");
   if (options.emit == "ptx") {
     if (options.lastStage && options.lastStage != Stage::Ptx)
-      return usage("--emit ptx writes the stage 'ptx', --stop-after asks for '" +
-                       options.stopAfter + "'",
-                   "give one of them");
+      return usage(
+          "--emit ptx writes the stage 'ptx', --stop-after asks for '" +
+              options.stopAfter + "'",
+          "give one of them");
     options.lastStage = Stage::Ptx;
   }
   if (options.emit == "mlir") {
@@ -341,7 +322,7 @@ Status driver::resolve(Options &options, const std::vector<LocalGpu> &gpus,
                  "multiplies float32 in bfloat16; host multiplies in f32",
                  {}};
   // host multiplies in float32 whatever is asked for.
-  options.matmul = !options.forGpu()          ? "f32"
+  options.matmul = !options.forGpu()           ? "f32"
                    : options.precision.empty() ? "tf32"
                                                : options.precision;
   return Status::ok();

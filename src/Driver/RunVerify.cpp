@@ -18,6 +18,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 
@@ -37,6 +38,8 @@ Status driver::runVerb(const Options &options) {
   run.device = options.device;
   run.threads = options.threads;
   run.allowJit = options.allowJit;
+  run.launch = options.launch;
+  run.time = options.time;
   run.json = options.json;
   return nova::run::run(run, std::cout, std::cerr);
 }
@@ -82,7 +85,12 @@ Status driver::verifyVerb(const Options &options) {
   verify.tolerance = options.tolerance;
   verify.threads = options.threads;
   verify.json = options.json;
-  verify.device = std::string(options.devices.front()->arch);
+  verify.allowJit = options.allowJit;
+  verify.launch = options.launch;
+  verify.device = options.device;
+  // A GPU that was named is not passed over where it is not here.
+  if (verify.device.empty() && options.forGpu())
+    verify.device = "0";
   std::error_code ignored;
   if (std::filesystem::is_directory(verify.bundle, ignored))
     return nova::run::verify(verify, std::cout, std::cerr);
@@ -92,7 +100,14 @@ Status driver::verifyVerb(const Options &options) {
                  "novac verify of a graph needs --data or --seed, of a bundle "
                  "neither",
                  "see `novac verify --help`"};
-  Compiler compiler(options);
+  // Without data a GPU is compared with the CPU, out of the same bundle.
+  Options compiled = options;
+  const target::Device *host = target::findTarget("host");
+  if (verify.seed && options.forGpu() &&
+      std::find(compiled.devices.begin(), compiled.devices.end(), host) ==
+          compiled.devices.end())
+    compiled.devices.push_back(host);
+  Compiler compiler(compiled);
   if (Status status = compiler.read(options.operands[0]); !status)
     return status;
   Expected<bundle::Bundle> bundle = compiler.compile();

@@ -99,9 +99,9 @@ static nova::Expected<Run> runProgram(StringRef program,
                                           log->path()};
   std::string why;
   Run run;
-  run.status = sys::ExecuteAndWait(program, all, std::nullopt, redirects,
-                                   /*SecondsToWait=*/0, /*MemoryLimit=*/0,
-                                   &why);
+  run.status =
+      sys::ExecuteAndWait(program, all, std::nullopt, redirects,
+                          /*SecondsToWait=*/0, /*MemoryLimit=*/0, &why);
   nova::Expected<std::string> text = log->read();
   if (!text)
     return text.error();
@@ -124,9 +124,10 @@ static nova::Expected<std::string> locate(const AssemblerSearch &search) {
     if (usable(search.given))
       return search.given;
     bool there = sys::fs::exists(search.given);
-    return missing("--ptxas '" + search.given + "': " +
-                       (there ? "it cannot be executed" : "there is no such file"),
-                   kInstall);
+    return missing(
+        "--ptxas '" + search.given +
+            "': " + (there ? "it cannot be executed" : "there is no such file"),
+        kInstall);
   }
   std::string places;
   auto look = [&](StringRef label, StringRef folder) -> std::string {
@@ -138,12 +139,11 @@ static nova::Expected<std::string> locate(const AssemblerSearch &search) {
               path.str().str() + "'";
     return {};
   };
-  for (auto [variable, root] :
-       {std::pair("CUDA_HOME", &search.cudaHome),
-        std::pair("CUDA_PATH", &search.cudaPath)})
+  for (auto [variable, root] : {std::pair("CUDA_HOME", &search.cudaHome),
+                                std::pair("CUDA_PATH", &search.cudaPath)})
     if (root->empty())
-      places += (places.empty() ? "" : ", ") + std::string(variable) +
-                " (not set)";
+      places +=
+          (places.empty() ? "" : ", ") + std::string(variable) + " (not set)";
     else if (std::string found =
                  look(std::string(variable) + " ", *root + "/bin");
              !found.empty())
@@ -186,14 +186,15 @@ nova::Expected<Assembler> Assembler::find(const AssemblerSearch &search) {
   auto [first, rest] = StringRef(assembler.versionText).split('.');
   if (run->status != 0 || first.getAsInteger(10, major) ||
       rest.split('.').first.getAsInteger(10, minor))
-    return missing("'" + *path + "' is no ptxas: with --version it " +
-                       (run->status ? "fails"
-                                    : "prints '" +
-                                          StringRef(run->output)
-                                              .trim().split('\n').first.str() +
-                                          "'") +
-                       ", expected 'release 13.0, V13.0.88' or another version",
-                   kInstall);
+    return missing(
+        "'" + *path + "' is no ptxas: with --version it " +
+            (run->status
+                 ? "fails"
+                 : "prints '" +
+                       StringRef(run->output).trim().split('\n').first.str() +
+                       "'") +
+            ", expected 'release 13.0, V13.0.88' or another version",
+        kInstall);
   assembler.cuda = 1000 * major + 10 * minor;
   auto bytes = MemoryBuffer::getFile(*path, /*IsText=*/false,
                                      /*RequiresNullTerminator=*/false);

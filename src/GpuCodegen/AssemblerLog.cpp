@@ -57,8 +57,8 @@ void parseAssemblerLog(StringRef log, StringRef input, Assembled &result) {
     size_t name = line.find("Compiling entry function '");
     if (name != StringRef::npos) {
       result.entries.emplace_back();
-      result.entries.back().name = line.substr(name).split('\'').second
-                                       .split('\'').first.str();
+      result.entries.back().name =
+          line.substr(name).split('\'').second.split('\'').first.str();
     } else if (coded || line.contains("warning")) {
       AssemblerWarning warning;
       if (coded)
@@ -69,8 +69,9 @@ void parseAssemblerLog(StringRef log, StringRef input, Assembled &result) {
       warning.text = text.trim().str();
       size_t at = input.empty() ? StringRef::npos : line.find(input);
       if (at != StringRef::npos) // ", line 12; warning : text"
-        warning.text = line.substr(at + input.size()).split(';').first
-                           .ltrim(", ").str() + ": " + warning.text;
+        warning.text =
+            line.substr(at + input.size()).split(';').first.ltrim(", ").str() +
+            ": " + warning.text;
       result.warnings.push_back(std::move(warning));
     } else if (entry && line.contains("bytes stack frame")) {
       entry->stackBytes = numberBefore(line, " bytes stack frame");

@@ -7,8 +7,21 @@
 #include "nova/GpuCodegen/KernelCompiler.h"
 #include "nova/GpuCodegen/PtxEmitter.h"
 
+#include "nova/IR/Nova.h"
+#include "nova/Tile/Tile.h"
+
+#include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -25,7 +38,11 @@ static constexpr unsigned kGlobalSpace = 1;
 
 void loadGpuCodegenDialects(MLIRContext &context) {
   DialectRegistry registry;
-  registry.insert<LLVM::LLVMDialect, NVVM::NVVMDialect, func::FuncDialect>();
+  registry.insert<NovaDialect, tile::TileDialect, arith::ArithDialect, cf::ControlFlowDialect,
+                  func::FuncDialect, linalg::LinalgDialect, LLVM::LLVMDialect, math::MathDialect,
+                  memref::MemRefDialect, NVVM::NVVMDialect, scf::SCFDialect, tensor::TensorDialect,
+                  ub::UBDialect>();
+  registerConvertNVVMToLLVMInterface(registry);
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
   registerNVVMDialectTranslation(registry);
@@ -44,8 +61,8 @@ GpuKernelModule emptyGpuKernel(func::FuncOp kernel) {
   builder.setInsertionPointToEnd(result.module->getBody());
   SmallVector<Type> params(kernel.getNumArguments() + kernel.getNumResults(),
                            LLVM::LLVMPointerType::get(context, kGlobalSpace));
-  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context),
-                                          params);
+  auto type =
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), params);
   auto entry =
       LLVM::LLVMFuncOp::create(builder, loc, kernel.getSymName(), type);
   entry->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
@@ -64,6 +81,18 @@ static Error beyond(StringRef kernel, const target::Device &device,
               std::to_string(value) + ", " + std::string(device.name) +
               " has at most " + std::to_string(limit),
           {}};
+}
+
+/// Threads that the code is for, as its attribute of that name says; 0 without.
+static uint64_t threadsIn(ModuleOp module, StringRef attribute) {
+  for (auto function : module.getOps<LLVM::LLVMFuncOp>())
+    if (auto sizes = function->getAttrOfType<DenseI32ArrayAttr>(attribute)) {
+      uint64_t threads = 1;
+      for (int32_t size : sizes.asArrayRef())
+        threads *= size;
+      return threads;
+    }
+  return 0;
 }
 
 static std::array<uint32_t, 3> clusterOf(ModuleOp module) {
@@ -87,6 +116,18 @@ Expected<GpuKernelCode> compileGpuKernel(const GpuKernelModule &lowered,
   if (code.threads < 1 || code.threads > kMaxThreads)
     return beyond(kernel, device, "threads of a block:", code.threads,
                   kMaxThreads);
+  // A launch of any other block would fail, on the GPU.
+  uint64_t exact =
+      threadsIn(*lowered.module, NVVM::NVVMDialect::getReqntidAttrName());
+  uint64_t most =
+      threadsIn(*lowered.module, NVVM::NVVMDialect::getMaxntidAttrName());
+  if ((exact && code.threads != exact) || (most && code.threads > most))
+    return Error{ErrorCode::Internal,
+                 "kernel '" + kernel.str() + "': a block of " +
+                     std::to_string(code.threads) +
+                     " threads, its code is for " +
+                     std::to_string(exact ? exact : most),
+                 {}};
   Expected<std::string> ptx = emitPtx(*lowered.module, device.arch);
   if (!ptx)
     return ptx.error();

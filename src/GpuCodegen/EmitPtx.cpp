@@ -53,17 +53,18 @@ makeTargetMachine(const PtxTarget &ptx) {
   const llvm::Target *target =
       llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target)
-    return Error{ErrorCode::Missing,
-                 ("no code generator for " + Twine(kTriple) +
-                  " in this LLVM: " + error)
-                     .str(),
-                 "build LLVM with the target NVPTX"};
+    return Error{
+        ErrorCode::Missing,
+        ("no code generator for " + Twine(kTriple) + " in this LLVM: " + error)
+            .str(),
+        "build LLVM with the target NVPTX"};
   llvm::TargetOptions options;
   // A product and a sum become one instruction where that saves a rounding.
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
   std::string features = ("+ptx" + Twine(ptx.ptxVersion)).str();
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, ptx.arch, features, options, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+      triple, ptx.arch, features, options, llvm::Reloc::PIC_, std::nullopt,
+      llvm::CodeGenOptLevel::Aggressive));
 }
 
 /// PTX names are letters, digits, _ and $.
@@ -82,8 +83,8 @@ static void prefixSymbols(llvm::Module &module, llvm::Function &kernel) {
     auto *function = dyn_cast<llvm::Function>(&value);
     if (&value == &kernel || (function && function->isDeclaration()))
       continue;
-    std::string name = value.hasName() ? ptxName(value.getName())
-                                       : std::to_string(unnamed++);
+    std::string name =
+        value.hasName() ? ptxName(value.getName()) : std::to_string(unnamed++);
     value.setName(kernel.getName() + "$" + name);
   }
 }
@@ -150,11 +151,12 @@ static LogicalResult expandInlinePtx(ModuleOp module) {
   return passes.run(module);
 }
 
-static StringRef kernelName(ModuleOp module) {
+static SmallVector<StringRef> kernelNames(ModuleOp module) {
+  SmallVector<StringRef> names;
   for (auto function : module.getOps<LLVM::LLVMFuncOp>())
     if (function->hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName()))
-      return function.getName();
-  return {};
+      names.push_back(function.getName());
+  return names;
 }
 
 Expected<std::string> emitPtx(ModuleOp module, StringRef arch) {
@@ -167,10 +169,12 @@ Expected<std::string> emitPtx(ModuleOp module, StringRef arch) {
                  "no PTX for architecture '" + arch.str() + "'",
                  "architectures: " + known};
   }
-  StringRef kernel = kernelName(module);
-  if (kernel.empty())
-    return internal(
-        "a GPU module has no kernel, expected one llvm.func with nvvm.kernel");
+  SmallVector<StringRef> kernels = kernelNames(module);
+  if (kernels.size() != 1)
+    return internal("a GPU module has " + Twine(kernels.size()) + " kernels" +
+                    (kernels.empty() ? "" : ": " + llvm::join(kernels, ", ")) +
+                    "; expected one llvm.func with nvvm.kernel");
+  StringRef kernel = kernels.front();
   CollectDiagnostics diagnostics(module.getContext());
   OwningOpRef<ModuleOp> clone = module.clone();
   auto refused = [&](const Twine &otherwise) {

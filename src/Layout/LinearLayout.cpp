@@ -154,8 +154,7 @@ LinearLayout::Coordinates LinearLayout::coordinates(int64_t r, int64_t lane,
   return coords;
 }
 
-LinearLayout::Coordinates
-LinearLayout::registerCoordinates(int64_t r) const {
+LinearLayout::Coordinates LinearLayout::registerCoordinates(int64_t r) const {
   return coordinates(r, 0, 0);
 }
 
@@ -256,9 +255,19 @@ int64_t LinearLayout::contiguousRegisters(unsigned dim) const {
   int64_t unit = 1;
   for (unsigned inner = dim + 1; inner < rank(); ++inner)
     unit *= core[inner];
+  // A bit of the run in any other basis would reverse the run in the threads or
+  // registers that have that basis.
+  auto users = [&](int64_t bit) {
+    int64_t count = 0;
+    for (const Bases *bases : {&registers, &lanes, &warps})
+      for (int64_t basis : *bases)
+        count += (basis & bit) != 0;
+    return count;
+  };
   int64_t count = 1;
   while (log2Exact(count) < registers.size() && count < core[dim] &&
-         registers[log2Exact(count)] == unit * count)
+         registers[log2Exact(count)] == unit * count &&
+         users(unit * count) == 1)
     count *= 2;
   return count;
 }
@@ -267,7 +276,8 @@ bool LinearLayout::sameThreads(const LinearLayout &to,
                                std::vector<int64_t> *mapping) const {
   if (core != to.core || outer != to.outer || warps.size() != to.warps.size())
     return false;
-  // The threads' own parts agree; the registers' span must hold what `to` needs.
+  // The threads' own parts agree; the registers' span must hold what `to`
+  // needs.
   auto inSpan = [&](int64_t vector, int64_t &index) {
     // Solve combine(registers, index) == vector by elimination.
     std::vector<std::pair<int64_t, int64_t>> reduced; // vector, combination

@@ -7,11 +7,11 @@
 #ifndef NOVA_LIB_PIPELINES_FOREACHKERNEL_H
 #define NOVA_LIB_PIPELINES_FOREACHKERNEL_H
 
+#include "RunSafely.h"
 #include "nova/Pipelines/KernelProgress.h"
 #include "nova/Support/Error.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/ThreadPool.h"
 
 #include <algorithm>
@@ -40,7 +40,6 @@ Expected<std::vector<Result>>
 forEachKernel(const std::vector<mlir::func::FuncOp> &kernels,
               llvm::ThreadPoolInterface &pool, const KernelProgress &progress,
               Compile compile, Bytes bytes) {
-  llvm::CrashRecoveryContext::Enable();
   std::vector<std::optional<Expected<Result>>> results(kernels.size());
   // The largest first, so that the last thread to finish is not alone for long;
   // results keep their place.
@@ -59,14 +58,16 @@ forEachKernel(const std::vector<mlir::func::FuncOp> &kernels,
     group.async([&, index] {
       mlir::func::FuncOp kernel = kernels[index];
       auto start = std::chrono::steady_clock::now();
-      llvm::CrashRecoveryContext recovery;
-      if (!recovery.RunSafely([&] { results[index] = compile(kernel); }))
-        results[index].reset();
-      if (!results[index])
+      std::string why;
+      if (!runSafely([&] { results[index] = compile(kernel); }, why)) {
+        if (why.empty())
+          why = "the code generator crashed";
+        // Its first line; the selection graph below is for no user.
         results[index] = Error{ErrorCode::Internal,
                                "kernel '" + kernel.getSymName().str() +
-                                   "': the code generator crashed",
+                                   "': " + why.substr(0, why.find('\n')),
                                {}};
+      }
       if (!progress)
         return;
       std::chrono::duration<double> taken =

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "nova/Pipelines/Pipelines.h"
 
+#include "nova/Target/Target.h"
 #include "nova/Transforms/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -91,6 +92,16 @@ void nova::buildStage(OpPassManager &manager, const PipelineOptions &options,
   case Stage::Fused:
     return buildFused(manager, options);
   case Stage::Configured: {
+    // Must run before tiles are chosen: what it splits are kernels with tiles of
+    // their own. New kernels and changed ones are named by what they are now.
+    if (const target::Device *device = target::findTarget(options.device);
+        device && device->kind == target::DeviceKind::Gpu) {
+      manager.addNestedPass<func::FuncOp>(createBindResults());
+      SplitReductionsOptions split;
+      split.blocks = device->smCount;
+      manager.addPass(createSplitReductions(split));
+      manager.addPass(createNameKernels());
+    }
     ConfigureKernelsOptions configure;
     configure.device = options.device;
     return manager.addPass(createConfigureKernels(configure));

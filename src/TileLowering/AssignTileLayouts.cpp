@@ -58,6 +58,8 @@ static void separateCheapValues(func::FuncOp function) {
     SmallVector<OpOperand *> uses;
     for (OpOperand &use : op->getUses())
       uses.push_back(&use);
+    if (uses.size() < 2)
+      continue;
     for (OpOperand *use : llvm::drop_begin(uses)) {
       OpBuilder builder(op);
       use->set(builder.clone(*op)->getResult(0));

@@ -272,7 +272,31 @@ void ThreadEmitter::emitBroadcast(BroadcastOp op) {
   tiles[op] = std::move(values);
 }
 
+/// `any(range(start) == splat(x))`, both ways round: start and x.
+static std::optional<std::pair<Value, Value>> rangeHolds(AnyOp op) {
+  auto compare = op.getOperand().getDefiningOp<arith::CmpIOp>();
+  if (!compare || compare.getPredicate() != arith::CmpIPredicate::eq)
+    return std::nullopt;
+  for (auto [a, b] : {std::pair(compare.getLhs(), compare.getRhs()),
+                      std::pair(compare.getRhs(), compare.getLhs())})
+    if (auto range = a.getDefiningOp<RangeOp>())
+      if (auto splat = b.getDefiningOp<SplatOp>())
+        return std::pair(range.getStart(), splat.getValue());
+  return std::nullopt;
+}
+
 void ThreadEmitter::emitAny(AnyOp op) {
+  if (auto found = rangeHolds(op)) {
+    // The same in all threads: nobody has to be asked.
+    Value distance =
+        arith::SubIOp::create(builder, loc, scalar(found->second), scalar(found->first));
+    int64_t extent = cast<RankedTensorType>(op.getOperand().getType()).getDimSize(0);
+    scalars.map(op.getResult(),
+                arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, distance,
+                                      constantIndex(extent))
+                    .getResult());
+    return;
+  }
   Value any;
   for (Value value : registers(op.getOperand()))
     any = any ? arith::OrIOp::create(builder, loc, any, value).getResult() : value;

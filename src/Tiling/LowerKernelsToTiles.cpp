@@ -46,7 +46,7 @@ static func::FuncOp makeProgram(OpBuilder &builder, func::FuncOp kernel) {
   auto program = func::FuncOp::create(builder, kernel.getLoc(), kernel.getSymName(),
                                       builder.getFunctionType(inputs, {}));
   program.setVisibility(kernel.getVisibility());
-  StringRef consumed[] = {attr::tile, attr::localTile, attr::space};
+  StringRef consumed[] = {attr::tile, attr::localTile, attr::space, attr::warps};
   for (NamedAttribute attribute : kernel->getDiscardableAttrs())
     if (!llvm::is_contained(consumed, attribute.getName().getValue()))
       program->setAttr(attribute.getName(), attribute.getValue());
@@ -66,8 +66,8 @@ static LogicalResult lowerKernel(func::FuncOp kernel, tile::Precision precision)
   for (auto [extent, tile] : llvm::zip_equal(sizes, tiles))
     grid *= (extent + tile - 1) / tile;
   program->setAttr(tile::attr::grid, builder.getI64IntegerAttr(grid));
-  if (!program->hasAttr(tile::attr::warps))
-    program->setAttr(tile::attr::warps, builder.getI64IntegerAttr(kDefaultWarps));
+  auto warps = kernel->getAttrOfType<IntegerAttr>(attr::warps);
+  program->setAttr(tile::attr::warps, builder.getI64IntegerAttr(warps ? warps.getInt() : kDefaultWarps));
   if (failed(Emitter(kernel, *axes, program, precision).run())) {
     program.erase();
     return failure();

@@ -29,12 +29,14 @@ static const target::Device *findGpu(StringRef name) {
 }
 
 /// Replaces the tile by one of which nova-lower-kernels-to-tiles makes a program.
-static LogicalResult configureForTiles(func::FuncOp kernel) {
+static LogicalResult configureForTiles(func::FuncOp kernel, const target::Device &gpu) {
   auto axes = tiling::Axes::analyse(kernel);
   if (failed(axes))
     return failure();
   Builder builder(kernel.getContext());
-  config::TileSchedule schedule = config::configureTiles(describeTiles(kernel, *axes));
+  config::TileProblem problem = describeTiles(kernel, *axes);
+  problem.multiprocessors = gpu.smCount;
+  config::TileSchedule schedule = config::configureTiles(problem);
   SmallVector<int64_t> space(kernel->getAttrOfType<DenseI64ArrayAttr>(attr::space).size(), 1), local;
   for (auto [id, tile] : llvm::enumerate(schedule.tile))
     if (!(*axes)[id].local())
@@ -43,6 +45,7 @@ static LogicalResult configureForTiles(func::FuncOp kernel) {
     local.push_back(schedule.tile[id]);
   kernel->setAttr(attr::tile, builder.getDenseI64ArrayAttr(space));
   kernel->setAttr(attr::localTile, builder.getDenseI64ArrayAttr(local));
+  kernel->setAttr(attr::warps, builder.getI64IntegerAttr(schedule.warps));
   kernel->setAttr(attr::reason, builder.getStringAttr(schedule.reason));
   return success();
 }
@@ -71,7 +74,7 @@ struct ConfigureKernels : ::nova::impl::ConfigureKernelsBase<ConfigureKernels> {
       kernel->setAttr(attr::tile, builder.getDenseI64ArrayAttr(schedule.tile));
       kernel->setAttr(attr::predictedNs, builder.getI64IntegerAttr((int64_t)(schedule.seconds * 1e9)));
       kernel->setAttr(attr::reason, builder.getStringAttr(schedule.reason));
-      if (gpu && failed(configureForTiles(kernel)))
+      if (gpu && failed(configureForTiles(kernel, *gpu)))
         return signalPassFailure();
     }
   }

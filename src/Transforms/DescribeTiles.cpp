@@ -75,12 +75,19 @@ config::TileProblem nova::describeTiles(func::FuncOp kernel, const Axes &axes) {
   // What has no tile of its own is shown as having nothing to divide.
   for (AxisId id = 0; id < (AxisId)axes.size(); ++id) {
     bool free = !axes[id].single && axes[id].partOf == kNoAxis;
-    problem.axes.push_back({free ? axes[id].extent : 1, axes[id].local(), axes[id].reduced, axes[id].scanned});
+    problem.axes.push_back({free ? axes[id].extent : 1, axes[id].local(), axes[id].reduced, axes[id].scanned, false});
   }
+  kernel.walk([&](IndexPutOp op) {
+    AxisList dims = axes.ofValue(op.getResult());
+    for (AxisId axis : ArrayRef<AxisId>(dims).take_front(op.getIndices().size()))
+      if (axis != kNoAxis)
+        problem.axes[axis].selected = true;
+  });
   kernel.walk([&](linalg::GenericOp op) {
     if (auto desc = contraction(op, axes))
       problem.contractions.push_back(*desc);
   });
   problem.innermost = innermost(kernel, axes);
+  problem.tensors = kernel.getNumArguments() + kernel.getNumResults();
   return problem;
 }

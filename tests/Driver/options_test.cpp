@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "nova/Driver/Options.h"
+#include "nova/GpuCodegen/KernelCompiler.h"
 
 #include <gtest/gtest.h>
 
@@ -50,7 +51,7 @@ std::string exampleOf(const Flag &flag) {
       {"target", "host"},      {"precision", "f32"}, {"emit", "mlir"},
       {"stop-after", "fused"}, {"jobs", "3"},        {"seed", "7"},
       {"steps", "2"},          {"threads", "2"},     {"tolerance", "0.5"},
-      {"device", "host"},      {"set", "lr=1"}};
+      {"device", "host"},      {"set", "lr=1"},      {"launch", "plain"}};
   auto it = values.find(flag.name);
   return it == values.end() ? "some/path" : it->second;
 }
@@ -83,8 +84,8 @@ TEST(Options, TheFlagsOfTheDesignAreThere) {
        "dump-stages emit explain explain-miss time-report time-trace json "
        "device-profile schedules ptxas no-fusion cache-read-only"},
       {"inspect", "kernel json html"},
-      {"run", "data seed out steps set device allow-jit"},
-      {"verify", "data seed target tolerance simulate"},
+      {"run", "data seed out steps set device allow-jit launch time"},
+      {"verify", "data seed target tolerance simulate device allow-jit launch"},
       {"explain", "kernel"},
       {"targets", "json"},
       {"ops", "json"},
@@ -188,15 +189,76 @@ TEST(Options, NativeSaysWhatItStandsFor) {
                   "T4 (sm_75), compiling for host");
 }
 
+TEST(Options, SeveralTargetsAndWhatTheyMultiplyIn) {
+  Options o =
+      parsed("compile g.json --target sm_90a,host --target rtx4090,h200");
+  std::string names;
+  for (const target::Device *device : o.devices)
+    names += std::string(device->name) + " ";
+  EXPECT_EQ(names, "h200 x86-64-v3 rtx4090 "); // h200 is what sm_90a stands for
+  EXPECT_EQ(o.matmul, "tf32");
+  EXPECT_TRUE(o.forGpu());
+  EXPECT_EQ(parsed("compile g.json --target a100 --precision f32").matmul,
+            "f32");
+  EXPECT_FALSE(parsed("compile g.json --target host").forGpu());
+  EXPECT_NE(keyOf("compile g.json --target h200"),
+            keyOf("compile g.json --target h100"));
+  EXPECT_NE(keyOf("compile g.json --target h200"),
+            keyOf("compile g.json --target h200 --precision f32"));
+}
+
+TEST(Options, StagesOfAGpu) {
+  Options o = parsed("compile g.json --target h100 --emit ptx");
+  EXPECT_EQ(o.emitted, Emit::Stage);
+  EXPECT_EQ(o.lastStage, Stage::Ptx);
+  EXPECT_EQ(parsed("compile g.json --target h100 --emit mlir --stop-after nvvm")
+                .lastStage,
+            Stage::Nvvm);
+  // What all targets share may be looked at for several.
+  EXPECT_EQ(
+      parsed("compile g.json --target h100,host --stop-after fused").lastStage,
+      Stage::Fused);
+}
+
+TEST(Options, NativeIsAskedForOnlyWhereItIsMeant) {
+  auto asks = [](const char *line) {
+    Expected<Options> options = parseOptions(split(line));
+    EXPECT_TRUE(options) << line;
+    return options && asksForNative(*options);
+  };
+  EXPECT_TRUE(asks("compile g.json"));
+  EXPECT_TRUE(asks("compile g.json --target host,native"));
+  EXPECT_TRUE(asks("verify g.json --target native --seed 1"));
+  EXPECT_FALSE(asks("compile g.json --target host"));
+  EXPECT_FALSE(asks("verify g.json --seed 1"));
+}
+
+TEST(Options, NativeIsEveryGpuOfThisMachineOnce) {
+  Expected<Options> options = parseOptions({"compile", "g.json"});
+  ASSERT_TRUE(options);
+  std::string note;
+  ASSERT_TRUE(resolve(*options,
+                      {{"NVIDIA H200", "sm_90a"},
+                       {"NVIDIA H200", "sm_90a"},
+                       {"NVIDIA L40S", "sm_89"}},
+                      note));
+  EXPECT_EQ(note, kHasGpuLowering
+                      ? "target native: h200, rtx6000-ada"
+                      : "target native: this build has no code generator for "
+                        "NVIDIA H200 (sm_90a), compiling for host");
+  EXPECT_EQ(options->devices.size(), kHasGpuLowering ? 2u : 1u);
+}
+
 TEST(Options, WordsAndValuesOfFlagsAreRefused) {
   for (const char *line :
        {"compile g.json --jobs", "compile g.json -j x", "compile g.json -j",
         "compile g.json -j 2000", "compile g.json --target ,host",
         "compile g.json --emit cubin", "run b.nova --seed 1.5",
         "run b.nova --steps 18446744073709551616", "run b.nova --set =1",
-        "run b.nova --device gpu", "verify b.nova --tolerance 0",
-        "verify b.nova --tolerance nan", "version 1.0", "ops --verbose",
-        "compile g.json --kernel k", "compile g.json -x", "targets --js"}) {
+        "run b.nova --device gpu", "run b.nova --launch fast",
+        "verify b.nova --tolerance 0", "verify b.nova --tolerance nan",
+        "version 1.0", "ops --verbose", "compile g.json --kernel k",
+        "compile g.json -x", "targets --js"}) {
     Expected<Options> options = parseOptions(split(line));
     ASSERT_FALSE(options) << line;
     EXPECT_EQ(options.error().code, ErrorCode::Usage) << line;

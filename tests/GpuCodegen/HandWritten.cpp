@@ -127,7 +127,8 @@ GpuKernelModule test::Context::parse(const char *text, uint32_t threads,
 }
 
 const Assembler *test::assembler() {
-  static const std::optional<Assembler> found = []() -> std::optional<Assembler> {
+  static const std::optional<Assembler> found =
+      []() -> std::optional<Assembler> {
     AssemblerSearch search;
     if (const char *home = std::getenv("CUDA_HOME"))
       search.cudaHome = home;

@@ -55,20 +55,21 @@ struct TemporaryFolder : Folder {
   std::string before;
 };
 
-const char kVersion[] = "echo 'Cuda compilation tools, release 11.8, V11.8.89'\n";
+const char kVersion[] =
+    "echo 'Cuda compilation tools, release 11.8, V11.8.89'\n";
 
-GpuKernelCode compile(const char *text, const char *device,
-                      uint32_t threads = 128, uint64_t shared = 0) {
+GpuKernelCode compile(const char *text, const char *device) {
   Context context;
-  GpuKernelModule kernel = context.parse(text, threads, shared);
+  uint32_t threads = text == kVectorAdd ? 256 : text == kMma ? 32 : 128;
+  GpuKernelModule kernel = context.parse(text, threads);
   std::string name = text == kVectorAdd ? "vector_add"
                      : text == kShared  ? "shared"
                      : text == kMma     ? "mma"
                                         : "hopper";
   if (!assembler())
     return {};
-  Expected<GpuKernelCode> code = compileGpuKernel(
-      kernel, name, *target::findTarget(device), assembler());
+  Expected<GpuKernelCode> code =
+      compileGpuKernel(kernel, name, *target::findTarget(device), assembler());
   EXPECT_TRUE(code) << device << ": " << (code ? "" : code.error().message);
   return code ? std::move(*code) : GpuKernelCode{};
 }
@@ -84,7 +85,9 @@ TEST(Assembler, EveryKernelForEveryArchitecture) {
     std::string arch(target.arch);
     for (const char *text : {kVectorAdd, kShared, kMma}) {
       GpuKernelCode code = compile(text, arch.c_str());
-      EXPECT_EQ(code.cubin.substr(0, 4), "\x7f" "ELF") << arch;
+      EXPECT_EQ(code.cubin.substr(0, 4), "\x7f"
+                                         "ELF")
+          << arch;
       EXPECT_GE(code.registers, 8u) << arch;
       EXPECT_EQ(code.spillBytes, 0u) << arch;
       EXPECT_TRUE(code.warnings.empty()) << arch << code.warnings[0].text;
@@ -193,11 +196,21 @@ TEST(CompileGpuKernel, WhatABlockCannotHaveIsNamedWithTheLimit) {
                                   "rtx3060 has at most 1024");
 }
 
+TEST(CompileGpuKernel, ABlockIsOfTheSizeThatTheCodeIsFor) {
+  Context context;
+  GpuKernelModule kernel = context.parse(kShared, 64);
+  Expected<GpuKernelCode> code =
+      compileGpuKernel(kernel, "shared", *target::findTarget("h200"), nullptr);
+  ASSERT_FALSE(code);
+  EXPECT_EQ(code.error().message,
+            "kernel 'shared': a block of 64 threads, its code is for 128");
+}
+
 TEST(CompileGpuKernel, PtxNeedsNoAssembler) {
   Context context;
   GpuKernelModule kernel = context.parse(kShared, 128, 512);
-  Expected<GpuKernelCode> code = compileGpuKernel(
-      kernel, "shared", *target::findTarget("h200"), nullptr);
+  Expected<GpuKernelCode> code =
+      compileGpuKernel(kernel, "shared", *target::findTarget("h200"), nullptr);
   ASSERT_TRUE(code) << code.error().message;
   EXPECT_NE(code->ptx.find(".entry shared"), std::string::npos);
   EXPECT_TRUE(code->cubin.empty());
@@ -272,9 +285,11 @@ TEST(Assembler, AnotherProgramIsRefused) {
   search.given = folder.executable("ptxas", "echo GNU assembler\n");
   Expected<Assembler> found = Assembler::find(search);
   ASSERT_FALSE(found);
-  EXPECT_EQ(found.error().message,
-            "'" + search.given + "' is no ptxas: with --version it prints 'GNU "
-            "assembler', expected 'release 13.0, V13.0.88' or another version");
+  EXPECT_EQ(
+      found.error().message,
+      "'" + search.given +
+          "' is no ptxas: with --version it prints 'GNU "
+          "assembler', expected 'release 13.0, V13.0.88' or another version");
 }
 
 TEST(Assembler, OneThatIsTooOldIsNamed) {
@@ -287,8 +302,9 @@ TEST(Assembler, OneThatIsTooOldIsNamed) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::Missing);
   EXPECT_EQ(result.error().message,
-            "ptxas 11.8.89 ('" + search.given + "') is too old for sm_120a, "
-            "whose PTX 8.7 needs CUDA 12.8 or later");
+            "ptxas 11.8.89 ('" + search.given +
+                "') is too old for sm_120a, "
+                "whose PTX 8.7 needs CUDA 12.8 or later");
 }
 
 TEST(Assembler, ACrashIsAnError) {
@@ -299,8 +315,7 @@ TEST(Assembler, ACrashIsAnError) {
                "*) kill -SEGV $$;; esac\n");
   Expected<Assembler> crashing = Assembler::find(search);
   ASSERT_TRUE(crashing) << crashing.error().message;
-  Expected<Assembled> result =
-      crashing->assemble("x", "sm_80", "kernel 'f'");
+  Expected<Assembled> result = crashing->assemble("x", "sm_80", "kernel 'f'");
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::Internal);
   EXPECT_EQ(result.error().message.find(

@@ -93,7 +93,6 @@ TEST(EmitPtx, TheSameBytesInEveryThreadAndNoPlacesInThem) {
   for (const std::string &text : texts)
     EXPECT_EQ(text, first);
   EXPECT_FALSE(has(first, ".file"));
-
 }
 
 TEST(EmitPtx, KernelsOfOneContextInSeveralThreads) {
@@ -116,8 +115,8 @@ TEST(EmitPtx, KernelsOfOneContextInSeveralThreads) {
 }
 
 TEST(EmitPtx, JoinedTextsHaveOneHeaderAndAssemble) {
-  std::string joined = joinPtx(
-      {ptxOf(kShared, "sm_90a"), ptxOf(kMma, "sm_90a"), ptxOf(kHopper, "sm_90a")});
+  std::string joined = joinPtx({ptxOf(kShared, "sm_90a"), ptxOf(kMma, "sm_90a"),
+                                ptxOf(kHopper, "sm_90a")});
   EXPECT_EQ(joined.find(".version"), joined.rfind(".version"));
   ASSERT_NE(assembler(), nullptr);
   Expected<Assembled> assembled =
@@ -149,7 +148,8 @@ llvm.func @needs(%x: !llvm.ptr<1>) attributes {nvvm.kernel} {
   %a = llvm.load %t : !llvm.ptr<1> -> f32
   llvm.store %a, %x : f32, !llvm.ptr<1>
   llvm.return
-})mlir").message,
+})mlir")
+                .message,
             "kernel 'needs': its GPU code uses 'needs$table', which nothing "
             "defines (there is no device library)");
 }
@@ -159,7 +159,9 @@ TEST(EmitPtx, ADeclarationThatNothingUsesIsNoError) {
 llvm.func @unused(f32) -> f32
 llvm.func @idle() attributes {nvvm.kernel} {
   llvm.return
-})mlir", "sm_80"), ".entry idle"));
+})mlir",
+                        "sm_80"),
+                  ".entry idle"));
 }
 
 TEST(EmitPtx, UnknownArchitectureAndMissingKernelAreNamed) {
@@ -169,8 +171,11 @@ TEST(EmitPtx, UnknownArchitectureAndMissingKernelAreNamed) {
   EXPECT_EQ(error.hint,
             "architectures: sm_80 sm_86 sm_89 sm_90a sm_100a sm_120a");
   EXPECT_EQ(errorOf("llvm.func @f() { llvm.return }").message,
-            "a GPU module has no kernel, expected one llvm.func with "
+            "a GPU module has 0 kernels; expected one llvm.func with "
             "nvvm.kernel");
+  EXPECT_EQ(errorOf((std::string(kVectorAdd) + kMma).c_str()).message,
+            "a GPU module has 2 kernels: vector_add, mma; expected one "
+            "llvm.func with nvvm.kernel");
 }
 
 TEST(EmitPtx, WhatIsNotOfTheseDialectsIsNamed) {

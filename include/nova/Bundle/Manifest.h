@@ -262,6 +262,8 @@ struct Bucket {
 };
 
 /// For the CPU: name "host", device "x86-64-v3", minDriver 0, ptxVersion 0.
+/// minDriver is a CUDA version as cuDriverGetVersion gives it: 1000 major + 10
+/// minor.
 struct Target {
   std::string name;
   std::string device;

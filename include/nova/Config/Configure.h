@@ -87,6 +87,9 @@ struct AxisDesc {
   bool local = false;   ///< Not a dimension of the grid.
   bool reduced = false; ///< Something reduces along it.
   bool scanned = false; ///< A running sum runs along it.
+  /// Data says which position along it is meant: of what is reduced, few
+  /// positions contribute to one tile.
+  bool selected = false;
 };
 
 /// A sum of products: along which axes its rows, columns and depth run; axes of
@@ -101,6 +104,8 @@ struct TileProblem {
   /// Axes from the one with the smallest stride in memory outwards, as most of
   /// the memory that the kernel touches has it.
   std::vector<unsigned> innermost;
+  int64_t tensors = 0;           ///< Arguments and results of the kernel.
+  int64_t multiprocessors = 132; ///< Of the device.
 };
 
 struct TileSchedule {
@@ -115,6 +120,27 @@ int64_t tileExtent(int64_t extent, int64_t limit);
 
 /// A schedule that runs everywhere and is nowhere absurd.
 TileSchedule configureTiles(const TileProblem &problem);
+
+//===----------------------------------------------------------------------===//
+// Reductions in two stages
+//===----------------------------------------------------------------------===//
+
+/// A reduction of memory.
+struct ReductionDesc {
+  int64_t outputs = 1; ///< Values it makes.
+  int64_t depth = 1;   ///< Values that each is made of.
+  /// Parallel loops that not every input has: two for a product of matrices.
+  int64_t sharedLoops = 0;
+};
+
+struct ReductionLimits {
+  int64_t blocks = 132; ///< Grid points that the device runs at once.
+};
+
+/// Into how many equal parts a loop of `extent` is cut: a divisor of it, enough
+/// to fill the device, none shorter than is worth a value in memory; 1: the
+/// reduction stays whole.
+int64_t reductionParts(const ReductionDesc &desc, int64_t extent, const ReductionLimits &limits);
 
 } // namespace nova::config
 

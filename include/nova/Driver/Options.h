@@ -107,7 +107,8 @@ struct Options {
   std::vector<std::string> set;
   std::string device;
   unsigned threads = 0;
-  bool allowJit = false, simulate = false;
+  bool allowJit = false, simulate = false, time = false;
+  std::string launch; // "" is "graph".
   std::optional<double> tolerance;
 
   /// Some target is a GPU.
@@ -173,11 +174,6 @@ struct LocalGpu {
 /// Whether the targets name `native`, or stand for it: then resolve() needs to
 /// know the GPUs of this machine.
 bool asksForNative(const Options &options);
-
-/// The row of the device table that a GPU is: of its architecture, the one whose
-/// name is in the product's, else the canonical one. Null: no row is of its
-/// architecture.
-const target::Device *deviceOf(const LocalGpu &gpu);
 
 /// Gives the names in the options their meaning: targets, stages, precision.
 /// `gpus` are the GPUs of this machine, for the target `native`; `note`

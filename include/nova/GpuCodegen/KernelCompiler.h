@@ -9,13 +9,13 @@
 //
 //   .visible .entry NAME(.param .u64 .ptr .global ...)
 //
-// with one pointer to global memory for each argument, then each result: that of
-// element 0 of its view. The grid is one-dimensional: block x computes grid
+// with one pointer to global memory for each argument, then each result: that
+// of element 0 of its view. The grid is one-dimensional: block x computes grid
 // point x, all of it; there are as many blocks as grid points.
 //
 // Two halves meet here. lowerKernelToNvvm() is the lowering; compileGpuKernel()
-// is what is left to do when every kernel is code of one thread: LLVM, ptxas and
-// the device's limits.
+// is what is left to do when every kernel is code of one thread: LLVM, ptxas
+// and the device's limits.
 //
 //===----------------------------------------------------------------------===//
 #ifndef NOVA_GPUCODEGEN_KERNELCOMPILER_H
@@ -89,7 +89,7 @@ struct GpuKernelCode {
   std::string cubin; ///< Empty without an assembler; then so are the numbers.
   uint32_t threads = 1;
   std::array<uint32_t, 3> cluster{1, 1, 1};
-  uint64_t registers = 0; ///< Per thread.
+  uint64_t registers = 0;  ///< Per thread.
   uint64_t spillBytes = 0; ///< Stored and loaded, per thread; 0: none.
   uint64_t stackBytes = 0;
   uint64_t staticSharedBytes = 0, dynamicSharedBytes = 0;
@@ -100,7 +100,7 @@ struct GpuKernelCode {
 /// Makes PTX of a lowered kernel and, given an assembler, machine code. Errors
 /// name the kernel: those of emitPtx() and Assembler::assemble(); Internal for
 /// a block that the device cannot hold (threads, shared memory), with the
-/// limit.
+/// limit, or that is not of the size that the code is for.
 Expected<GpuKernelCode> compileGpuKernel(const GpuKernelModule &lowered,
                                          llvm::StringRef kernel,
                                          const target::Device &device,

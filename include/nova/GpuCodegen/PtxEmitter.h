@@ -43,8 +43,8 @@ const PtxTarget *findPtxTarget(std::string_view arch);
 /// no architecture here uses.
 unsigned cudaOfPtx(unsigned ptxVersion);
 
-/// Translates a module in the LLVM and NVVM dialects, left unchanged, to PTX for
-/// `arch`: LLVM at O3, products and sums fused where that saves a rounding
+/// Translates a module in the LLVM and NVVM dialects, left unchanged, to PTX
+/// for `arch`: LLVM at O3, products and sums fused where that saves a rounding
 /// (and nothing else of fast-math), no library of device functions.
 ///
 /// The module holds one kernel (an llvm.func with `nvvm.kernel`). Other symbols
@@ -53,9 +53,9 @@ unsigned cudaOfPtx(unsigned ptxVersion);
 /// thread; the bytes name no file and no machine.
 ///
 /// Errors, all Internal but the first, each naming the kernel: Usage for an
-/// unknown architecture; a module without a kernel, or that is not valid LLVM
-/// IR; an instruction that the architecture has not; a symbol that nothing
-/// defines.
+/// unknown architecture; a module without a kernel or with two, or that is not
+/// valid LLVM IR; an instruction that the architecture has not; a symbol that
+/// nothing defines.
 Expected<std::string> emitPtx(mlir::ModuleOp module, llvm::StringRef arch);
 
 /// One PTX text out of several of one architecture, kernels in that order.

@@ -50,6 +50,8 @@ inline constexpr llvm::StringLiteral tile = "nova.tile";
 /// Tile of each local axis, in the order of its first loop (GPU schedules).
 inline constexpr llvm::StringLiteral localTile = "nova.local_tile";
 inline constexpr llvm::StringLiteral map = "nova.map";
+/// i64, from `configured` on, for GPUs: warps of a block.
+inline constexpr llvm::StringLiteral warps = "nova.warps";
 inline constexpr llvm::StringLiteral inplace = "nova.inplace";
 /// From `configured` on: the predicted time of a launch, and one line on why
 /// the tile was chosen.

@@ -60,9 +60,9 @@ public:
 
   /// Lanes, then registers, then warps spread along `order` (dimensions, the
   /// fastest first): each thread takes `vector` neighbours along order[0], the
-  /// warp's lanes and then the warps follow along the order, what is left goes to registers; where the tile
-  /// ends first, threads hold copies. Each extent of `shape` is split into its
-  /// power-of-two part and an outer factor.
+  /// warp's lanes and then the warps follow along the order, what is left goes to
+  /// registers; where the tile ends first, threads hold copies. Each extent of
+  /// `shape` is split into its power-of-two part and an outer factor.
   static LinearLayout blocked(const std::vector<int64_t> &shape,
                               const std::vector<unsigned> &order,
                               int64_t vector, int64_t warps);
@@ -105,19 +105,23 @@ public:
   /// leaves and what a broadcast along it takes. Registers that would repeat
   /// are dropped; lanes and warps that ran along `dim` hold copies.
   LinearLayout slice(unsigned dim) const;
-  /// Dimension `order[i]` becomes dimension i.
+  /// Dimension `order[i]` becomes dimension i. Every thread keeps its elements, and
+  /// their registers too unless two dimensions have outer factors: repeats are
+  /// row-major in the new dimensions.
   LinearLayout transposed(const std::vector<unsigned> &order) const;
   /// A dimension of extent one at position `dim`.
   LinearLayout expanded(unsigned dim) const;
 
-  /// Registers 0 to n-1, 2n-1... of each thread are neighbours along `dim`: the
-  /// largest such n, a power of two.
+  /// Registers 0 to n-1, n to 2n-1, ... of every thread are neighbours along
+  /// `dim`, ascending: the largest such n within the core, a power of two.
   int64_t contiguousRegisters(unsigned dim) const;
 
   bool operator==(const LinearLayout &other) const = default;
   /// Equal up to the order of registers within a thread: a conversion is a
-  /// renaming. `mapping`, if given, gets for each register of `to` the one of
-  /// this layout that holds the same element.
+  /// renaming, the same in all threads. `mapping`, if given, gets for each register
+  /// of `to` the one of this layout that holds the same element. Where threads of
+  /// this layout hold copies, `to` may have fewer registers. Layouts that split
+  /// a shape into different cores count as different.
   bool sameThreads(const LinearLayout &to, std::vector<int64_t> *mapping = nullptr) const;
 
   std::string str() const;

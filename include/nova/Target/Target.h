@@ -61,6 +61,15 @@ const Device *findTarget(std::string_view name);
 /// Every name findTarget() accepts: architectures, devices, "host".
 std::vector<std::string_view> targetNames();
 
+/// Whether a product is what the row of this name ("h200") is about: the words
+/// of the name stand in the product's ("NVIDIA H200"), and no word after them
+/// makes it another product ("Ti", "Laptop").
+bool isProduct(std::string_view row, std::string_view product);
+
+/// The row for a GPU of that architecture: its product's own, else the
+/// canonical one. Null when no row is of the architecture.
+const Device *deviceOf(std::string_view arch, std::string_view product);
+
 } // namespace nova::target
 
 #endif // NOVA_TARGET_TARGET_H

@@ -128,6 +128,34 @@ def NameKernels : Pass<"nova-name-kernels", "::mlir::ModuleOp"> {
   }];
 }
 
+def BindResults : Pass<"nova-bind-results", "::mlir::func::FuncOp"> {
+  let summary = "Let every result dimension that nothing reduces run over the grid";
+  let description = [{
+    For GPUs, which have many grid points: the one result of a kernel without
+    reductions (a concatenation, the rows that an index_put writes) gets all of its
+    dimensions as the kernel's space, but for those that something scans or
+    reduces along.
+  }];
+}
+
+def SplitReductions : Pass<"nova-split-reductions", "::mlir::ModuleOp"> {
+  let summary = "Reduce in two stages where one would leave most of the device idle";
+  let description = [{
+    A reduction of kernel arguments to few values (a gradient's column sums, a
+    loss) has few grid points. One of its loops is cut into equal parts; a new
+    kernel, launched before, reduces each part, and the kernel combines the parts
+    in a fixed order before it goes on. Both stages are kernels like any other.
+
+    How many parts: `config::reductionParts`, for a device that runs `blocks` at
+    once. Only reductions that are associative operations on one accumulator each,
+    whose bodies do not look at indices, are split; the rounding is that of
+    another order of summation, the same in every run.
+  }];
+  let options = [Option<"blocks", "blocks", "int64_t", "132",
+                        "grid points that the device runs at once">];
+  let statistics = [Statistic<"numSplit", "split", "Reductions split">];
+}
+
 def ConfigureKernels : Pass<"nova-configure-kernels", "::mlir::ModuleOp"> {
   let summary = "Choose each kernel's tile from its space and the device";
   let description = [{

@@ -35,6 +35,7 @@ using HostFunction = void (*)(void *);
 /// Results that the loader tells apart.
 enum : Result {
   kSuccess = 0,
+  kInvalidValue = 1,
   kOutOfMemory = 2,
   kInsufficientDriver = 35,
   kDeviceUnavailable = 46,

@@ -31,20 +31,6 @@ std::string capability(int major, int minor) {
   return std::to_string(major) + "." + std::to_string(minor);
 }
 
-/// Runs of letters and digits, in lower case.
-std::vector<std::string> wordsOf(const std::string &text) {
-  std::vector<std::string> words(1);
-  for (unsigned char c : text) {
-    if (std::isalnum(c))
-      words.back() += static_cast<char>(std::tolower(c));
-    else if (!words.back().empty())
-      words.emplace_back();
-  }
-  if (words.back().empty())
-    words.pop_back();
-  return words;
-}
-
 std::string extents(const std::array<uint64_t, 3> &v) {
   return std::to_string(v[0]) + "x" + std::to_string(v[1]) + "x" +
          std::to_string(v[2]);
@@ -67,7 +53,9 @@ Status checkKernel(const Target &target, const Kernel &k,
   };
   uint64_t shared = k.staticSharedBytes + k.dynamicSharedBytes;
   if (shared < k.staticSharedBytes || shared > device.sharedBytesPerBlock)
-    return refuse(std::to_string(shared) + " bytes of shared memory per block",
+    return refuse(std::to_string(k.staticSharedBytes) + " static and " +
+                      std::to_string(k.dynamicSharedBytes) +
+                      " dynamic bytes of shared memory per block",
                   std::to_string(device.sharedBytesPerBlock));
   uint64_t threads = k.block[0] * k.block[1] * k.block[2]; // at most 1024 each
   if (threads > device.threadsPerBlock)
@@ -79,6 +67,13 @@ Status checkKernel(const Target &target, const Kernel &k,
     if (k.grid[i] > device.grid[i])
       return refuse("a grid of " + extents(k.grid), extents(device.grid));
   }
+  for (int i = 0; i < 3; ++i)
+    if (k.grid[i] % k.cluster[i])
+      return badInput("kernel \"" + k.name + "\" of target " +
+                          describe(target) + " has a grid of " +
+                          extents(k.grid) + " in clusters of " +
+                          extents(k.cluster) + ", expected multiples",
+                      "the bundle was not written by novac: compile it again");
   if (k.cluster[0] * k.cluster[1] * k.cluster[2] > 1 && !device.clusters)
     return refuse("a cluster of " + extents(k.cluster) + " blocks",
                   "single blocks");
@@ -191,36 +186,6 @@ Fit nova::rt::cuda::fitOf(const Target &target, const DeviceFacts &device,
   return allowJit && below && ptx ? Fit::Jit : Fit::No;
 }
 
-bool nova::rt::cuda::isDeviceRow(const std::string &row,
-                                 const std::string &product) {
-  std::string wanted;
-  for (const std::string &word : wordsOf(row))
-    wanted += word;
-  if (wanted.empty())
-    return false;
-  std::vector<std::string> words = wordsOf(product);
-  for (size_t first = 0; first < words.size(); ++first) {
-    std::string joined;
-    for (size_t last = first; last < words.size(); ++last) {
-      joined += words[last];
-      if (joined.size() < wanted.size())
-        continue;
-      if (joined != wanted)
-        break;
-      // A cut-down or raised product of the same number.
-      constexpr std::string_view others[] = {"ti", "super", "laptop", "mobile",
-                                             "max"};
-      return std::none_of(words.begin() + static_cast<ptrdiff_t>(last) + 1,
-                          words.end(), [&](const std::string &word) {
-                            return std::find(std::begin(others),
-                                             std::end(others),
-                                             word) != std::end(others);
-                          });
-    }
-  }
-  return false;
-}
-
 Status nova::rt::cuda::checkTarget(const Target &target,
                                    const DeviceFacts &device, bool allowJit) {
   std::optional<Architecture> arch = architectureOf(target.name);
@@ -289,7 +254,7 @@ nova::rt::cuda::chooseTarget(const bundle::Manifest &manifest,
     }
     const target::Device *canonical = target::findTarget(target.name);
     Rank rank{fitOf(target, device, allowJit) == Fit::Cubin,
-              isDeviceRow(target.device, device.name),
+              target::isProduct(target.device, device.name),
               arch->major,
               arch->minor,
               arch->exact,

@@ -60,11 +60,6 @@ enum class Fit { No, Cubin, Jit };
 Fit fitOf(const bundle::Target &target, const DeviceFacts &device,
           bool allowJit);
 
-/// Whether the device is the row of the device table with this name ("h200"):
-/// the words of the name stand in the product name, and no word after them
-/// makes it another product ("Ti", "Laptop").
-bool isDeviceRow(const std::string &row, const std::string &product);
-
 /// Everything that would fail at launch, checked before anything is loaded:
 /// driver version, compute capability, limits of every kernel, memory of the
 /// whole device. Missing or BadInput: what was expected, what this device has,

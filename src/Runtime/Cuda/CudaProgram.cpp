@@ -226,8 +226,12 @@ Status CudaProgram::checkParameters(Function function,
     return Status::ok();
   size_t offset = 0, size = 0, count = 0;
   for (; count <= kernel.params.size(); ++count) {
-    if (info(function, count, &offset, &size))
+    Result result = info(function, count, &offset, &size);
+    if (result == kInvalidValue)
       break; // past the last one
+    if (result)
+      return driver().error(names::funcGetParamInfo, result,
+                            kernelName(kernel));
     if (count < kernel.params.size() && size != kernel.params[count].size)
       return badInput(
           kernelName(kernel) + ": parameter " + std::to_string(count) +
