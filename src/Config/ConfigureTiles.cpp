@@ -41,7 +41,7 @@ constexpr int64_t kRows = 64, kColumns = 64, kDepth = 32;
 /// little is computed around the product: twice the work for each byte read.
 constexpr int64_t kLargeSide = 128, kLargeWarps = 8;
 /// Operands and results of a kernel around whose product little is computed.
-constexpr int64_t kFewTensors = 6;
+constexpr int64_t kFewTensors = 12;
 /// A depth up to this is taken at once where the operand serves two products.
 constexpr int64_t kSharedDepth = 128;
 constexpr size_t kTileRank = 3;

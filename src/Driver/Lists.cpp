@@ -8,7 +8,6 @@
 #include "Verbs.h"
 #include "nova-rt/nova_rt.h"
 #include "nova/Bundle/Manifest.h"
-#include "nova/GpuCodegen/KernelCompiler.h"
 #include "nova/Import/Import.h"
 #include "nova/Support/Version.h"
 
@@ -26,16 +25,10 @@ using target::DeviceKind;
 // targets
 //===----------------------------------------------------------------------===//
 
-/// What this build has a code generator for.
-static bool canCompileFor(const Device &device) {
-  return device.kind == DeviceKind::Cpu || kHasGpuLowering;
-}
-
 static void printDevice(llvm::json::OStream &json, const Device &d) {
   json.object([&] {
     json.attribute("arch", llvm::StringRef(d.arch));
     json.attribute("canonical", d.canonical);
-    json.attribute("code_generator", canCompileFor(d));
     json.attribute("dram_bytes_per_second", d.dramBytesPerSecond);
     json.attributeObject("flops", [&] {
       json.attribute("bf16", d.flops.bf16);
@@ -67,7 +60,7 @@ Status driver::targetsVerb(const Options &options) {
     return Status::ok();
   }
   os << "device       target    SMs  shared/block  L2       DRAM GB/s  f32    "
-        "tf32   bf16 TFLOP/s  in this build\n";
+        "tf32   bf16 TFLOP/s\n";
   for (const Device &d : target::devices()) {
     bool cpu = d.kind == DeviceKind::Cpu;
     std::string arch(d.arch);
@@ -82,11 +75,10 @@ Status driver::targetsVerb(const Options &options) {
        << llvm::format("%-11.0f%-7.1f", d.dramBytesPerSecond / 1e9,
                        d.flops.f32 / 1e12);
     if (cpu)
-      os << "-      -             ";
+      os << "-      -\n";
     else
-      os << llvm::format("%-7.1f%-14.1f", d.flops.tf32 / 1e12,
+      os << llvm::format("%-7.1f%.1f\n", d.flops.tf32 / 1e12,
                          d.flops.bf16 / 1e12);
-    os << (canCompileFor(d) ? "yes" : "no") << "\n";
   }
   os << "\nAn architecture stands for the device beside it; one in brackets is "
         "that of a\ndevice it does not stand for. SMs of a CPU are cores, its "
@@ -151,7 +143,7 @@ Status driver::versionVerb(const Options &options) {
     json.attribute("novac", versionString());
     json.attributeArray("targets", [&] {
       for (const Device &device : target::devices())
-        if (canCompileFor(device) && device.canonical)
+        if (device.canonical)
           json.value(llvm::StringRef(device.arch));
     });
     json.attribute("toolchain", toolchainId());

@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "nova/Driver/Options.h"
-#include "nova/GpuCodegen/KernelCompiler.h"
 #include "nova/Graph/NearestNames.h"
 #include "nova/Support/Version.h"
 
@@ -222,7 +221,7 @@ nativeDevices(const std::vector<LocalGpu> &gpus, std::string &note) {
   std::string names;
   for (const LocalGpu &gpu : gpus)
     if (const target::Device *device =
-            kHasGpuLowering ? target::deviceOf(gpu.arch, gpu.product) : nullptr)
+            target::deviceOf(gpu.arch, gpu.product))
       if (std::find(found.begin(), found.end(), device) == found.end()) {
         found.push_back(device);
         names += (names.empty() ? "" : ", ") + std::string(device->name);

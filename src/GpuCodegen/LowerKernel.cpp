@@ -17,10 +17,13 @@ using namespace mlir;
 
 namespace nova {
 
-/// Depths of the rings to try: the first whose kernel fits into a block's shared
-/// memory. Four slots hide the latency of DRAM behind products of 32 deep tiles;
-/// below two there is no ring.
-static constexpr int64_t kStages[] = {4, 3, 2, 1};
+// Depths of the rings to try: the first with which two blocks fit into a
+// multiprocessor's shared memory, else the first with which one does. Four slots
+// hide the latency of DRAM behind products of 32 deep tiles; below two there is
+// no ring.
+
+/// Shared memory that the driver takes for itself, for each block.
+static constexpr int64_t kReservedSharedBytes = 1024;
 
 /// The tile program in `module`: the tiling pass leaves one function.
 static func::FuncOp programOf(ModuleOp module) {
@@ -84,7 +87,11 @@ Expected<GpuKernelModule> lowerKernelToNvvm(func::FuncOp kernel,
     return result;
   }
   Builder builder(context);
-  for (int64_t stages : kStages) {
+  const int64_t half = device.sharedBytesPerSm / 2 - kReservedSharedBytes;
+  const int64_t whole = device.sharedBytesPerBlock;
+  const std::pair<int64_t, int64_t> attempts[] = {{4, half},  {3, half},  {4, whole},
+                                                  {3, whole}, {2, whole}, {1, whole}};
+  for (auto [stages, limit] : attempts) {
     OwningOpRef<ModuleOp> module = tiled->clone();
     func::FuncOp candidate = programOf(*module);
     if (!candidate->hasAttr(tile::attr::stages))
@@ -98,7 +105,7 @@ Expected<GpuKernelModule> lowerKernelToNvvm(func::FuncOp kernel,
       return fail(ErrorCode::Internal, "cannot be lowered to code of threads");
     auto entry = *module->getOps<LLVM::LLVMFuncOp>().begin();
     result.dynamicSharedBytes = entry->getAttrOfType<IntegerAttr>(kSharedBytesAttr).getInt();
-    if ((int64_t)result.dynamicSharedBytes > device.sharedBytesPerBlock)
+    if ((int64_t)result.dynamicSharedBytes > std::min(limit, whole))
       continue;
     result.module = pipelined ? std::move(pipelined) : std::move(module);
     return result;

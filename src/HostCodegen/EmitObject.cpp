@@ -118,26 +118,74 @@ static void optimise(llvm::Module &module, TargetMachine &machine,
   passes.run(module, mam);
 }
 
-/// A choice between two bfloat16 becomes one between their bits: LLVM's x86
-/// back end widens the former to float and rounds back by a library call.
-static void selectBFloatsByBits(llvm::Module &module) {
-  for (Function &function : module)
+/// Values of bfloat16 (scalars and vectors) are moved as their bits: LLVM's x86
+/// back end widens some moves to float and rounds back by a library call. What
+/// computes with them was expanded long before; what is left are moves.
+class BFloatsAsBits {
+public:
+  static void run(Function &function) {
+    BFloatsAsBits rewriter;
+    SmallVector<Instruction *> moves;
     for (BasicBlock &block : function)
-      for (Instruction &instruction : make_early_inc_range(block)) {
-        auto *select = dyn_cast<SelectInst>(&instruction);
-        if (!select || !select->getType()->getScalarType()->isBFloatTy())
-          continue;
-        IRBuilder<> builder(select);
-        Type *bits = select->getType()->getWithNewType(builder.getInt16Ty());
-        Value *chosen = builder.CreateSelect(
-            select->getCondition(),
-            builder.CreateBitCast(select->getTrueValue(), bits),
-            builder.CreateBitCast(select->getFalseValue(), bits));
-        select->replaceAllUsesWith(
-            builder.CreateBitCast(chosen, select->getType()));
-        select->eraseFromParent();
-      }
-}
+      for (Instruction &instruction : block)
+        if (isMove(instruction))
+          moves.push_back(&instruction);
+    for (Instruction *move : moves)
+      rewriter.rewrite(move);
+    // Cast there and back again.
+    for (BasicBlock &block : function)
+      for (Instruction &instruction : make_early_inc_range(block))
+        if (auto *cast = dyn_cast<BitCastInst>(&instruction))
+          if (auto *inner = dyn_cast<BitCastInst>(cast->getOperand(0));
+              inner && inner->getOperand(0)->getType() == cast->getType())
+            cast->replaceAllUsesWith(inner->getOperand(0));
+  }
+
+private:
+  static bool isBFloat(Type *type) { return type->getScalarType()->isBFloatTy(); }
+  static bool isMove(Instruction &instruction) {
+    if (auto *store = dyn_cast<StoreInst>(&instruction))
+      return isBFloat(store->getValueOperand()->getType());
+    if (isa<ExtractElementInst>(instruction))
+      return isBFloat(instruction.getType());
+    return isBFloat(instruction.getType()) &&
+           isa<LoadInst, SelectInst, PHINode, InsertElementInst,
+               ShuffleVectorInst, FreezeInst>(instruction);
+  }
+  static Type *bitsOf(Type *type) {
+    return type->getWithNewType(Type::getInt16Ty(type->getContext()));
+  }
+  /// `value` as bits, for use by `user`.
+  static Value *bits(Value *value, Instruction *user) {
+    if (auto *cast = dyn_cast<BitCastInst>(value))
+      if (cast->getOperand(0)->getType() == bitsOf(value->getType()))
+        return cast->getOperand(0);
+    return IRBuilder<>(user).CreateBitCast(value, bitsOf(value->getType()));
+  }
+
+  void rewrite(Instruction *move) {
+    if (auto *store = dyn_cast<StoreInst>(move)) {
+      store->setOperand(0, bits(store->getValueOperand(), store));
+      return;
+    }
+    Instruction *copy = move->clone();
+    copy->insertBefore(move->getIterator());
+    copy->mutateType(bitsOf(move->getType()));
+    for (Use &use : copy->operands()) {
+      if (!isBFloat(use->getType()))
+        continue;
+      Instruction *before = copy;
+      if (auto *phi = dyn_cast<PHINode>(copy))
+        before = phi->getIncomingBlock(use)->getTerminator();
+      use.set(bits(use.get(), before));
+    }
+    IRBuilder<> builder(move);
+    if (isa<PHINode>(move))
+      builder.SetInsertPoint(move->getParent()->getFirstInsertionPt());
+    move->replaceAllUsesWith(builder.CreateBitCast(copy, move->getType()));
+    move->eraseFromParent();
+  }
+};
 
 /// An error if the object needs anything from outside.
 static Status checkSelfContained(StringRef bytes, StringRef kernel) {
@@ -202,7 +250,8 @@ nova::Expected<std::string> emitObject(llvm::Module &module, StringRef kernel,
   TargetLibraryInfoImpl library{Triple(kTriple)};
   library.disableAllFunctions();
   optimise(module, *machine, library, options.optLevel);
-  selectBFloatsByBits(module);
+  for (Function &function : module)
+    BFloatsAsBits::run(function);
 
   SmallVector<char, 0> bytes;
   raw_svector_ostream stream(bytes);

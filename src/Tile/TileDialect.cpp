@@ -1,5 +1,4 @@
-//===- TileDialect.cpp - The tile dialect: types and verifiers
-//-------------===//
+//===- TileDialect.cpp - The tile dialect: types and verifiers ------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,6 +16,7 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace nova;
@@ -100,6 +100,36 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+LogicalResult
+LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
+                           function_ref<InFlightDiagnostic()> emitError) const {
+  std::vector<int64_t> own = layout().shape();
+  if (shape != ArrayRef<int64_t>(own))
+    return emitError() << "layout: of a tile of shape [" << own
+                       << "], expected [" << shape << "]";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 int64_t slots, ArrayRef<int64_t> shape, Type,
+                                 int64_t perPhase, int64_t phases) {
+  if (slots < 1)
+    return emitError() << "buffer: at least one slot expected, got " << slots;
+  for (int64_t extent : shape)
+    if (extent < 1)
+      return emitError() << "buffer: extent " << extent
+                         << " of a slot is not positive";
+  if (perPhase < 1 || phases < 1 || !llvm::isPowerOf2_64(perPhase) ||
+      !llvm::isPowerOf2_64(phases))
+    return emitError() << "buffer: perPhase " << perPhase << " and phases "
+                       << phases << " are not both powers of two";
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Verifiers
 //===----------------------------------------------------------------------===//
@@ -174,6 +204,8 @@ LogicalResult SplatOp::verify() {
 
 LogicalResult GatherOp::verify() {
   auto memory = cast<MemRefType>(getMemory().getType());
+  if (!memory.hasStaticShape())
+    return emitOpError("memory of static shape expected, got ") << memory;
   if ((int64_t)getIndices().size() != memory.getRank())
     return emitOpError() << memory.getRank() << " indices expected, got "
                          << getIndices().size();
@@ -232,7 +264,7 @@ LogicalResult ReduceOp::verify() {
                          << " scalars expected";
   for (size_t i = 0; i < count; ++i) {
     RankedTensorType type = tileType(getOperands()[i]);
-    if ((int64_t)getDim() >= type.getRank() ||
+    if (getDim() >= (uint64_t)type.getRank() ||
         type.getShape() != tileType(getOperands()[0]).getShape() ||
         type.getEncoding() != tileType(getOperands()[0]).getEncoding())
       return emitOpError("operands differ in shape or lack the dimension");
@@ -276,7 +308,7 @@ LogicalResult AnyOp::verify() {
 
 LogicalResult ScanOp::verify() {
   if (getOperand().getType() != getType() ||
-      (int64_t)getDim() >= getType().getRank())
+      getDim() >= (uint64_t)getType().getRank())
     return emitOpError(
         "a tile that has the dimension, and the same type again, "
         "expected");
@@ -303,9 +335,20 @@ LogicalResult LocalLoadOp::verify() {
   if (getDims().size() != buffer.getShape().size() ||
       (int64_t)getDims().size() != getType().getRank())
     return emitOpError("one entry of dims for each dimension expected");
-  for (auto [k, dim] : llvm::enumerate(getDims()))
-    if (dim < 0 || dim >= getType().getRank() ||
+  llvm::SmallBitVector seen(getType().getRank());
+  for (auto [k, dim] : llvm::enumerate(getDims())) {
+    if (dim < 0 || dim >= getType().getRank() || seen.test(dim) ||
         buffer.getShape()[k] != getType().getDimSize(dim))
       return emitOpError("dims do not map the slot's shape to the tile's");
+    seen.set(dim);
+  }
+  if (buffer.getElementType() != getType().getElementType())
+    return emitOpError("element types differ");
+  return success();
+}
+
+LogicalResult WaitOp::verify() {
+  if ((int64_t)getPending() < 0)
+    return emitOpError("pending is negative");
   return success();
 }

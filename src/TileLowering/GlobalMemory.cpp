@@ -288,6 +288,7 @@ LogicalResult ThreadEmitter::emitLoad(LoadOp op) {
         builder, loc, TypeRange(resultType), operands, text, constraints,
         /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::TailCallKind::None,
         LLVM::AsmDialectAttr(), ArrayAttr());
+    loaded->setAttr(kLoadAttr, builder.getUnitAttr());
     SmallVector<Value> results;
     for (size_t i = 0; i < words; ++i)
       results.push_back(words == 1 ? loaded.getResult(0)
@@ -334,9 +335,10 @@ LogicalResult ThreadEmitter::emitStore(StoreOp op) {
       operands.push_back(word);
       constraints += "," + constraint.str();
     }
-    LLVM::InlineAsmOp::create(builder, loc, TypeRange(), operands, text, constraints,
-                              /*has_side_effects=*/true, /*is_align_stack=*/false,
-                              LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+    auto stored = LLVM::InlineAsmOp::create(
+        builder, loc, TypeRange(), operands, text, constraints, /*has_side_effects=*/true,
+        /*is_align_stack=*/false, LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+    stored->setAttr(kStoreAttr, builder.getI64IntegerAttr(r));
   }
   return success();
 }

@@ -33,7 +33,8 @@ namespace {
 struct Stream {
   LoadOp load;
   ConvertOp convert;
-  SmallVector<int64_t> dims; ///< Slot dimension -> tile dimension.
+  SmallVector<int64_t> order; ///< Slot dimension -> dimension of the load's tile.
+  SmallVector<int64_t> dims;  ///< Slot dimension -> dimension of the product's operand.
   Value buffer;
 };
 } // namespace
@@ -61,28 +62,30 @@ static std::optional<Stream> streamOf(scf::ForOp loop, LoadOp load, int64_t warp
   if (load.getFill() && !matchPattern(load.getFill(), m_AnyZeroFloat()) &&
       !matchPattern(load.getFill(), m_Zero()))
     return std::nullopt;
-  Stream stream{load, {}, {}, {}};
-  for (int64_t d = 0; d < load.getType().getRank(); ++d)
-    stream.dims.push_back(d);
+  Stream stream{load, {}, {}, {}, {}};
+  // In the slot neighbours are what they are in memory: the dimension with the
+  // smallest stride comes last, whatever the tile calls it.
+  Access access = *accessOf(load);
+  std::vector<unsigned> order = access.order();
+  stream.order.assign(order.rbegin(), order.rend());
+  stream.dims = stream.order;
   Value value = load;
   if (!value.hasOneUse())
     return std::nullopt;
   if (auto transpose = dyn_cast<BroadcastOp>(*value.user_begin())) {
     if (transpose.getType().getRank() != load.getType().getRank() || !transpose->hasOneUse())
       return std::nullopt;
-    stream.dims.assign(transpose.getDims().begin(), transpose.getDims().end());
+    for (int64_t &dim : stream.dims)
+      dim = transpose.getDims()[dim];
     value = transpose;
   }
   stream.convert = dyn_cast<ConvertOp>(*value.user_begin());
   if (!stream.convert || !isReadByProductOnly(stream.convert) ||
       stream.convert->getBlock() != loop.getBody())
     return std::nullopt;
-  Access access = *accessOf(load);
-  std::vector<unsigned> order = access.order();
   LinearLayout layout = accessLayout(access, warps);
   int64_t vector = std::min(layout.contiguousRegisters(order[0]), access.vectorLength(order[0]));
-  if (access.strides()[order[0]] != 1 || vector * access.elementBytes() < kLeastCopyBytes ||
-      order[0] + 1 != access.shape.size()) // neighbours in memory are neighbours in the slot
+  if (access.strides()[order[0]] != 1 || vector * access.elementBytes() < kLeastCopyBytes)
     return std::nullopt;
   llvm::SetVector<Operation *> scalars;
   if (failed(collectScalars(loop, load.getOffsets(), scalars)))
@@ -104,10 +107,17 @@ static void pipeline(scf::ForOp loop, int64_t stages, int64_t warps) {
 
   OpBuilder builder(loop);
   Location loc = loop.getLoc();
+  auto reordered = [](ArrayRef<int64_t> values, ArrayRef<int64_t> order) {
+    SmallVector<int64_t> result;
+    for (int64_t d : order)
+      result.push_back(values[d]);
+    return result;
+  };
   for (Stream &stream : streams)
-    stream.buffer = AllocOp::create(builder, loc,
-                                    bufferTypeFor(stream.load.getType().getShape(),
-                                                  stream.load.getType().getElementType(), stages));
+    stream.buffer = AllocOp::create(
+        builder, loc,
+        bufferTypeFor(reordered(stream.load.getType().getShape(), stream.order),
+                      stream.load.getType().getElementType(), stages));
   auto index = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
@@ -129,7 +139,9 @@ static void pipeline(scf::ForOp loop, int64_t stages, int64_t warps) {
         offsets.push_back(map.lookupOrDefault(offset));
       tokens.push_back(AsyncLoadOp::create(
           builder, loc, TokenType::get(builder.getContext()), stream.load.getMemory(), offsets,
-          stream.buffer, slot, inside, stream.load.getAlongAttr(), stream.load.getBoundsAttr()));
+          stream.buffer, slot, inside,
+          builder.getDenseI64ArrayAttr(reordered(stream.load.getAlong(), stream.order)),
+          builder.getDenseI64ArrayAttr(reordered(stream.load.getBounds(), stream.order))));
     }
     CommitOp::create(builder, loc, TokenType::get(builder.getContext()), tokens);
   };

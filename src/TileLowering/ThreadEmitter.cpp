@@ -64,6 +64,7 @@ FailureOr<LLVM::LLVMFuncOp> ThreadEmitter::run() {
     scalars.map(from, to);
   LogicalResult done = emitBlock(program.getBody().front());
   marker.erase();
+  orderStores(*block);
   scratchBytes = llvm::alignTo(scratchBytes, kRingAlignment);
   for (auto [base, offset] : ringBases)
     base.setValueAttr(builder.getI32IntegerAttr(scratchBytes + offset));

@@ -24,6 +24,13 @@ namespace nova::tile {
 /// wide as a swizzle repeats.
 inline constexpr int64_t kRingAlignment = 1024;
 
+/// On the inline assembly of a predicated load, and of a store (i64: the first of
+/// the registers that it stores).
+inline constexpr llvm::StringLiteral kLoadAttr = "nova.load", kStoreAttr = "nova.store";
+
+/// Sorts the loads, arithmetic and stores at the end of a block by elements.
+void orderStores(mlir::Block &block);
+
 /// What a thread holds of a tile: one scalar for each register of its layout.
 using Registers = llvm::SmallVector<mlir::Value>;
 

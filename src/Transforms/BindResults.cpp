@@ -37,7 +37,7 @@ static LogicalResult bindResult(func::FuncOp kernel) {
   Value result = kernel.getBody().front().getTerminator()->getOperand(0);
   tiling::AxisList dims = axes->ofValue(result);
   SmallVector<int64_t> newMap, newSpace;
-  size_t boundBefore = 0;
+  int64_t boundBefore = 0;
   bool changed = false;
   for (auto [d, dim] : llvm::enumerate(map.asArrayRef())) {
     tiling::AxisId axis = dims[d];

@@ -47,7 +47,8 @@ struct Stored {
 /// An update that is computed aside and moved in at the end.
 struct Deferred {
   Value value;
-  int64_t input;
+  PlaceKind kind; ///< Input (an update) or output.
+  int64_t index;
 };
 
 class Planner {
@@ -146,7 +147,11 @@ void Planner::storeOutputs() {
     auto base = cast<OpResult>(resolveView(operand.get()).base);
     Stored &where = stored[base];
     auto updates = step.getResultAttrOfType<IntegerAttr>(index, attr::updates);
-    if (!updates) {
+    if (where.kind != PlaceKind::arena) {
+      // It is in the caller's memory already, for another result.
+      deferred.push_back({base, updates ? PlaceKind::input : PlaceKind::output,
+                          updates ? updates.getInt() : index});
+    } else if (!updates) {
       where.kind = PlaceKind::output;
       where.index = index;
     } else if (updatesInPlace(base, updates.getInt())) {
@@ -154,7 +159,7 @@ void Planner::storeOutputs() {
       where.index = updates.getInt();
     } else {
       where.last = launches.size() + deferred.size();
-      deferred.push_back({base, updates.getInt()});
+      deferred.push_back({base, PlaceKind::input, updates.getInt()});
     }
   }
 }
@@ -274,7 +279,7 @@ void Planner::write() {
   }
   for (const Deferred &d : deferred)
     operations.push_back(TransferOp::create(
-        builder, d.value.getLoc(), PlaceAttr::get(context, PlaceKind::input, d.input, 0),
+        builder, d.value.getLoc(), PlaceAttr::get(context, d.kind, d.index, 0),
         placeOf(d.value, 0, getElementTypeOrSelf(d.value.getType())), bytesOf(d.value)));
   int64_t size = packArena(units);
   setDependences(operations);

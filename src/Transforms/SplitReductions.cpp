@@ -11,6 +11,7 @@
 #include "mlir/IR/AffineExprVisitor.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -47,13 +48,28 @@ static bool isAssociative(Operation *op) {
              arith::XOrIOp, arith::MaxSIOp, arith::MinSIOp, arith::MaxUIOp, arith::MinUIOp>(op);
 }
 
+/// Does it change nothing that every part begins with `start`, and not only one?
+static bool isRepeatable(Operation *combiner, Value start) {
+  if (isa<arith::AddFOp>(combiner))
+    return matchPattern(start, m_AnyZeroFloat());
+  if (isa<arith::MulFOp>(combiner))
+    return matchPattern(start, m_OneFloat());
+  if (isa<arith::AddIOp, arith::XOrIOp>(combiner))
+    return matchPattern(start, m_Zero());
+  if (isa<arith::MulIOp>(combiner))
+    return matchPattern(start, m_One());
+  return matchPattern(start, m_Constant()); // idempotent
+}
+
 /// The operation that combines result `i` of a reduction with its accumulator.
 static Operation *combinerOf(linalg::GenericOp op, unsigned i) {
   Block &body = op.getRegion().front();
   Value accumulator = body.getArgument(op.getNumDpsInputs() + i);
   Operation *combiner = body.getTerminator()->getOperand(i).getDefiningOp();
-  if (!combiner || !isAssociative(combiner) || !accumulator.hasOneUse() ||
-      *accumulator.user_begin() != combiner)
+  // Its value is the result's only: a body that looks at one accumulator to make
+  // another combines values that parts do not have.
+  if (!combiner || !isAssociative(combiner) || !combiner->hasOneUse() ||
+      !accumulator.hasOneUse() || *accumulator.user_begin() != combiner)
     return nullptr;
   return combiner;
 }
@@ -80,9 +96,12 @@ static std::optional<Split> splitOf(linalg::GenericOp op, const config::Reductio
   for (Value input : op.getDpsInputs())
     if (!isa<BlockArgument>(input))
       return std::nullopt;
-  for (unsigned i = 0; i < op.getNumResults(); ++i)
-    if (!combinerOf(op, i) || !op.getDpsInits()[i].getDefiningOp<linalg::FillOp>())
+  for (unsigned i = 0; i < op.getNumResults(); ++i) {
+    Operation *combiner = combinerOf(op, i);
+    auto fill = op.getDpsInits()[i].getDefiningOp<linalg::FillOp>();
+    if (!combiner || !fill || !isRepeatable(combiner, fill.getInputs()[0]))
       return std::nullopt;
+  }
   // Bodies that look at a place know nothing of parts.
   bool places = false;
   op.getRegion().walk([&](Operation *inner) {
@@ -287,8 +306,8 @@ void Splitter::mergeInKernel() {
     SmallVector<AffineMap> maps;
     SmallVector<Value> ins;
     for (unsigned i = 0; i < op.getNumResults(); ++i) {
-      kernel.insertArgument(kernel.getNumArguments(), parts.getResultTypes()[result++],
-                            DictionaryAttr(), op.getLoc());
+      (void)kernel.insertArgument(kernel.getNumArguments(), parts.getResultTypes()[result++],
+                                  DictionaryAttr(), op.getLoc());
       ins.push_back(kernel.getArguments().back());
       maps.push_back(AffineMap::get(loops, 0, read, context));
     }

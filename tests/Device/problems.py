@@ -229,9 +229,9 @@ def softmax(b):
     dim = rng.choice([-1, -1, -1, rng.randrange(len(shape))])
     log = rng.random() < .5
     x, g = b.operand(shape), b.operand(shape)
-    if rng.random() < .4 and not log:  # masked, some entries -inf, never a whole row
+    if rng.random() < .4 and not log:  # masked, perhaps a whole row
         mask = b.op("aten.gt.Scalar", [b.operand(shape, "float32"), 2.0], shape, "bool")
-        x = b.op("aten.masked_fill.Scalar", [x, mask, -10000.0], shape)
+        x = b.op("aten.masked_fill.Scalar", [x, mask, -20.0], shape)
     name = "_log_softmax" if log else "_softmax"
     y = b.op(f"aten.{name}.default", [x, dim, False], shape)
     b.output(b.epilogue(y, 1 if rng.random() < .3 else 0))
@@ -274,6 +274,9 @@ def attention(b):
     bias = None
     if not causal and rng.random() < .5:
         blocked = b.op("aten.gt.Scalar", [b.operand([batch, 1, t, s], "float32"), 1.5], [batch, 1, t, s], "bool")
+        # Never a whole row: what is left of scores beside -10000 is rounding.
+        later = b.op("aten.gt.Scalar", [b.op("aten.arange.default", [s], [s], "int64"), 0], [s], "bool")
+        blocked = b.op("aten.logical_and.default", [blocked, later], [batch, 1, t, s], "bool")
         zero = b.op("aten.full.default", [[batch, 1, t, s], 0.0], [batch, 1, t, s], dtype={"dtype": b.dtype})
         bias = b.op("aten.masked_fill.Scalar", [zero, blocked, -10000.0], [batch, 1, t, s])
         if kind == "fused":

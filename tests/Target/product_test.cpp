@@ -15,9 +15,14 @@ TEST(Product, IsFoundByTheWordsOfItsName) {
   EXPECT_TRUE(isProduct("h100", "NVIDIA H100 80GB HBM3"));
   EXPECT_TRUE(isProduct("rtx6000-ada", "NVIDIA RTX 6000 Ada Generation"));
   EXPECT_TRUE(isProduct("rtx4090", "NVIDIA GeForce RTX 4090"));
+  EXPECT_TRUE(isProduct("a100", "NVIDIA A100-SXM4-80GB"));
+  EXPECT_TRUE(isProduct("b200", "NVIDIA B200"));
   EXPECT_FALSE(isProduct("rtx4090", "NVIDIA GeForce RTX 4090 Laptop GPU"));
   EXPECT_FALSE(isProduct("rtx3060", "NVIDIA GeForce RTX 3060 Ti"));
   EXPECT_FALSE(isProduct("h100", "NVIDIA H1000"));
+  EXPECT_FALSE(isProduct("h100", "NVIDIA H200"));
+  EXPECT_FALSE(isProduct("h200", "NVIDIA GH200 480GB"));
+  EXPECT_FALSE(isProduct("rtx6000-ada", "NVIDIA RTX 6000"));
   EXPECT_FALSE(isProduct("", "NVIDIA H200"));
 }
 

@@ -38,11 +38,11 @@ static std::string asyncBody(const std::string &script) {
           " along [0] bounds [1] : memref<8xf32>, !tile.buffer<2, [2], f32, "
           "1, 1>\n";
     else if (verb == "commit") {
-      body += "%g" + std::to_string(body.size()) + " = tile.commit";
+      body += "%g" + std::to_string(body.size()) + " = tile.commit[";
       for (const std::string &token : {a, b, c})
         if (!token.empty())
-          body += (token == a ? " %" : ", %") + token;
-      body += "\n";
+          body += (token == a ? "%" : ", %") + token;
+      body += "]\n";
     } else if (verb == "wait")
       body += "%w" + a + " = tile.wait " + b + "\n";
     else if (verb == "read")
@@ -77,8 +77,8 @@ TEST(Async, GroupsArriveInOrder) {
                      "wait 0 1\nread 0 0 w0\nwait 1 0\nread 1 1 w1\n"
                      "store 0 0\nstore 1 2"),
             (Floats{1, 2, 5, 6, 0, 0, 0, 0}));
-  // Both in one group; the slot's number counts modulo the slots.
-  EXPECT_EQ(runAsync("copy 0 2 0\ncopy 1 5 4\ncommit t0 t1\nwait 0 0\n"
+  // Both in one group.
+  EXPECT_EQ(runAsync("copy 0 0 0\ncopy 1 1 4\ncommit t0 t1\nwait 0 0\n"
                      "read 0 0 w0\nread 1 1 w0\nstore 0 0\nstore 1 2"),
             (Floats{1, 2, 5, 6, 0, 0, 0, 0}));
 }
@@ -107,15 +107,17 @@ TEST(Async, RingInALoop) {
     %c4 = arith.constant 4 : index
     %ring = tile.alloc : !tile.buffer<2, [2], f32, 1, 1>
     %t0 = tile.async_load %in[%c0] into %ring[%c0] along [0] bounds [0] : memref<8xf32>, !tile.buffer<2, [2], f32, 1, 1>
-    %g0 = tile.commit %t0
+    %g0 = tile.commit[%t0]
     scf.for %i = %c0 to %c4 step %c1 {
       %w = tile.wait 0
       %next = arith.addi %i, %c1 : index
       %more = arith.cmpi slt, %next, %c4 : index
+      %slot = arith.remui %i, %c2 : index
+      %into = arith.remui %next, %c2 : index
       %from = arith.muli %next, %c2 : index
-      %t = tile.async_load %in[%from] into %ring[%next] when %more along [0] bounds [0] : memref<8xf32>, !tile.buffer<2, [2], f32, 1, 1>
-      %g = tile.commit %t
-      %v = tile.local_load %ring[%i] after %w dims [0] : !tile.buffer<2, [2], f32, 1, 1> -> tensor<2xf32>
+      %t = tile.async_load %in[%from] into %ring[%into] when %more along [0] bounds [0] : memref<8xf32>, !tile.buffer<2, [2], f32, 1, 1>
+      %g = tile.commit[%t]
+      %v = tile.local_load %ring[%slot] after %w dims [0] : !tile.buffer<2, [2], f32, 1, 1> -> tensor<2xf32>
       %d = arith.addf %v, %v : tensor<2xf32>
       %to = arith.muli %i, %c2 : index
       tile.store %d, %out[%to] along [0] bounds [0] : tensor<2xf32>, memref<8xf32>
@@ -130,7 +132,7 @@ TEST(Async, DimensionsOfASlotInAnyOrder) {
     %c0 = arith.constant 0 : index
     %ring = tile.alloc : !tile.buffer<1, [2, 3], f32, 1, 1>
     %t = tile.async_load %in[%c0, %c0] into %ring[%c0] along [0, 1] bounds [0, 0] : memref<2x3xf32>, !tile.buffer<1, [2, 3], f32, 1, 1>
-    %g = tile.commit %t
+    %g = tile.commit[%t]
     %w = tile.wait 0
     %v = tile.local_load %ring[%c0] after %w dims [1, 0] : !tile.buffer<1, [2, 3], f32, 1, 1> -> tensor<3x2xf32>
     tile.store %v, %out[%c0, %c0] along [0, 1] bounds [0, 0] : tensor<3x2xf32>, memref<3x2xf32>)",
@@ -172,7 +174,7 @@ TEST(AsyncErrors, ReadThroughAnotherToken) {
 TEST(AsyncErrors, CopyIntoASlotInFlight) {
   asyncFails(
       "tile.async_load at grid point 0: slot 0 has another copy in flight",
-      "copy 0 0 0\ncommit t0\ncopy 1 2 0");
+      "copy 0 0 0\ncommit t0\ncopy 1 0 0");
 }
 
 TEST(AsyncErrors, CopyIntoASlotThatOthersRead) {
@@ -203,7 +205,8 @@ TEST(AsyncErrors, OutsideMemory) {
 
 TEST(AsyncErrors, Slots) {
   Floats in(8), out(8);
-  fails("tile.async_load at grid point 0: slot -1 is negative", parameters, R"(
+  fails("tile.async_load at grid point 0: slot -1 of a ring of 1", parameters,
+        R"(
     %m1 = arith.constant -1 : index
     %c0 = arith.constant 0 : index
     %ring = tile.alloc : !tile.buffer<1, [2], f32, 1, 1>
@@ -211,12 +214,22 @@ TEST(AsyncErrors, Slots) {
         in, out);
   fails("tile.alloc at grid point 0: no elements of type i128", parameters,
         "%ring = tile.alloc : !tile.buffer<1, [2], i128, 1, 1>", in, out);
-  fails("tile.alloc at grid point 0: executed twice", parameters, R"(
+  asyncFails("tile.local_load at grid point 0: slot 2 of a ring of 2",
+             "wait 0 0\nread 0 2 w0");
+}
+
+TEST(AsyncErrors, ARingInALoopIsTheSameMemoryEachTime) {
+  Floats in(8), out(8);
+  fails("slot 0 was read since the last wait", parameters, R"(
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c2 = arith.constant 2 : index
     scf.for %i = %c0 to %c2 step %c1 {
       %ring = tile.alloc : !tile.buffer<1, [2], f32, 1, 1>
+      %t = tile.async_load %in[%c0] into %ring[%c0] along [0] bounds [0] : memref<8xf32>, !tile.buffer<1, [2], f32, 1, 1>
+      %g = tile.commit[%t]
+      %w = tile.wait 0
+      %v = tile.local_load %ring[%c0] after %w dims [0] : !tile.buffer<1, [2], f32, 1, 1> -> tensor<2xf32>
     })",
         in, out);
 }

@@ -87,3 +87,53 @@ func.func private @reverse(%x: tensor<1024xf32>) -> (tensor<1024xf32> {nova.map 
   } -> tensor<1024xf32>
   return %r : tensor<1024xf32>
 }
+
+// -----
+#id = affine_map<(d0) -> (d0)>
+
+// What divides the address of an argument in every launch: 16 bytes unless a
+// view starts at another place in some. Here one launch reads from byte 4 * 2,
+// another from byte 4 * 6, the third from 4 * 4; the other argument is at its
+// start everywhere.
+// CHECK-LABEL: func @alignment
+// CHECK: nova.places = [#nova.place<input, 0, 8>, #nova.place<input, 1, 0>
+// CHECK: nova.places = [#nova.place<input, 0, 24>, #nova.place<input, 1, 0>
+// CHECK: nova.places = [#nova.place<input, 0, 16>, #nova.place<input, 1, 0>
+// CHECK: func.func private @add(%arg0: tensor<8xf32> {nova.alignment = 8 : i64}, %arg1: tensor<8xf32>) -> (tensor<8xf32> {nova.map = array<i64: 0>})
+// CHECK: func.func private @negate(%arg0: tensor<8xf32> {nova.alignment = 4 : i64})
+// CHECK: func.func private @even(%arg0: tensor<8xf32>)
+func.func @alignment(%x: tensor<32xf32>, %y: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) attributes {nova.graph = "g"} {
+  %a = nova.launch @add(%x, %y) views [#nova.view<2, [1]>, #nova.view<0, [1]>] nodes [] : (tensor<32xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %b = nova.launch @add(%x, %y) views [#nova.view<6, [1]>, #nova.view<0, [1]>] nodes [] : (tensor<32xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %c = nova.launch @add(%x, %y) views [#nova.view<4, [1]>, #nova.view<0, [1]>] nodes [] : (tensor<32xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %d = nova.launch @negate(%x) views [#nova.view<7, [1]>] nodes [] : (tensor<32xf32>) -> tensor<8xf32>
+  %e = nova.launch @even(%x) views [#nova.view<8, [1]>] nodes [] : (tensor<32xf32>) -> tensor<8xf32>
+  return %a, %b, %c, %d, %e : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+}
+func.func private @add(%x: tensor<8xf32>, %y: tensor<8xf32>) -> (tensor<8xf32> {nova.map = array<i64: 0>}) attributes {nova.kernel, nova.space = array<i64: 8>} {
+  %e = tensor.empty() : tensor<8xf32>
+  %r = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]} ins(%x, %y : tensor<8xf32>, tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %n = arith.addf %a, %b : f32
+    linalg.yield %n : f32
+  } -> tensor<8xf32>
+  return %r : tensor<8xf32>
+}
+func.func private @negate(%x: tensor<8xf32>) -> (tensor<8xf32> {nova.map = array<i64: 0>}) attributes {nova.kernel, nova.space = array<i64: 8>} {
+  %e = tensor.empty() : tensor<8xf32>
+  %r = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %n = arith.negf %a : f32
+    linalg.yield %n : f32
+  } -> tensor<8xf32>
+  return %r : tensor<8xf32>
+}
+func.func private @even(%x: tensor<8xf32>) -> (tensor<8xf32> {nova.map = array<i64: 0>}) attributes {nova.kernel, nova.space = array<i64: 8>} {
+  %e = tensor.empty() : tensor<8xf32>
+  %r = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %n = math.absf %a : f32
+    linalg.yield %n : f32
+  } -> tensor<8xf32>
+  return %r : tensor<8xf32>
+}

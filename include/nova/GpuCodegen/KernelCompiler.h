@@ -39,9 +39,6 @@ namespace nova {
 // The lowering
 //===----------------------------------------------------------------------===//
 
-/// Whether this build can lower kernels with a grid of at least one point.
-inline constexpr bool kHasGpuLowering = true;
-
 /// What a lowered kernel holds; named as the stages of the same names.
 enum class KernelStage : uint8_t { Tiled, Pipelined, Nvvm };
 
@@ -66,7 +63,7 @@ struct GpuKernelModule {
 
 /// Lowers a configured and planned kernel, left unchanged. Thread-safe for
 /// different kernels of one context, after loadGpuCodegenDialects(). The error
-/// names the kernel: Missing if this build has no lowering for it.
+/// names the kernel.
 Expected<GpuKernelModule>
 lowerKernelToNvvm(mlir::func::FuncOp kernel, const target::Device &device,
                   const GpuLoweringOptions &options = {});

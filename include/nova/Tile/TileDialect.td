@@ -10,6 +10,7 @@
 include "mlir/IR/OpBase.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/TensorEncoding.td"
 
 def Tile_Dialect : Dialect {
   let name = "tile";
@@ -76,11 +77,13 @@ def Tile_Dialect : Dialect {
 // Attributes
 //===----------------------------------------------------------------------===//
 
-class Tile_Attr<string name, string attrMnemonic> : AttrDef<Tile_Dialect, name> {
+class Tile_Attr<string name, string attrMnemonic, list<Trait> traits = []>
+    : AttrDef<Tile_Dialect, name, traits> {
   let mnemonic = attrMnemonic;
 }
 
-def Tile_LayoutAttr : Tile_Attr<"Layout", "layout"> {
+def Tile_LayoutAttr : Tile_Attr<"Layout", "layout",
+                                [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
   let summary = "Which thread holds which element of a tile";
   let description = [{
     A linear layout (nova/Layout/LinearLayout.h): `core` extents (powers of two)
@@ -131,6 +134,7 @@ def Tile_Buffer : Tile_Type<"Buffer", "buffer"> {
   let parameters = (ins "int64_t":$slots, ArrayRefParameter<"int64_t">:$shape,
                         "::mlir::Type":$elementType, "int64_t":$perPhase, "int64_t":$phases);
   let assemblyFormat = "`<` $slots `,` `[` $shape `]` `,` $elementType `,` $perPhase `,` $phases `>`";
+  let genVerifyDecl = 1;
 }
 
 def Tile_Token : Tile_Type<"Token", "token"> {

@@ -213,7 +213,8 @@ def Tile_CommitOp : Tile_Op<"commit", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "makes the copies started since the last commit one group";
   let arguments = (ins Variadic<Tile_Token>:$tokens);
   let results = (outs Tile_Token:$token);
-  let assemblyFormat = "$tokens attr-dict";
+  // In brackets: without, a value at the start of the next line would be a token.
+  let assemblyFormat = "`[` $tokens `]` attr-dict";
 }
 
 def Tile_WaitOp : Tile_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
@@ -226,6 +227,7 @@ def Tile_WaitOp : Tile_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let arguments = (ins I64Attr:$pending);
   let results = (outs Tile_Token:$token);
   let assemblyFormat = "$pending attr-dict";
+  let hasVerifier = 1;
 }
 
 def Tile_LocalLoadOp : Tile_Op<"local_load", [MemoryEffects<[MemRead]>]> {

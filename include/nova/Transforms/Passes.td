@@ -148,7 +148,8 @@ def SplitReductions : Pass<"nova-split-reductions", "::mlir::ModuleOp"> {
 
     How many parts: `config::reductionParts`, for a device that runs `blocks` at
     once. Only reductions that are associative operations on one accumulator each,
-    whose bodies do not look at indices, are split; the rounding is that of
+    from a value that parts may all begin with, whose bodies do not look at
+    indices, are split; the rounding is that of
     another order of summation, the same in every run.
   }];
   let options = [Option<"blocks", "blocks", "int64_t", "132",
