@@ -237,7 +237,8 @@ class Runner:
                 value = value.to(expected)
             if self.wide and self.rounding and declared in HALVES:
                 value = value.to(declared).to(torch.float64)
-            made.append(value)
+            # Factories that name no device make their tensors on the CPU.
+            made.append(value.to(self.device))
         return made
 
     def run(self, inputs):
@@ -249,8 +250,7 @@ class Runner:
         for ref, i in self.last_use.items():
             free_after.setdefault(i, []).append(ref)
         look = lambda name, result: values[name, result]
-        # Factories that name no device make their tensors where the graph runs.
-        with torch.no_grad(), torch.device(self.device):
+        with torch.no_grad():
             for i, node in enumerate(self.graph["nodes"]):
                 try:
                     args = self.argument(node["args"], look)
