@@ -54,10 +54,16 @@ const Place &Emitter::place(AxisId axis, Scope *scope) {
   return scope->places.find(axis)->second;
 }
 
+bool Emitter::isPlaced(AxisId axis, Scope *scope) {
+  while (scope && !scope->places.count(axis))
+    scope = scope->parent;
+  return scope;
+}
+
 FailureOr<SmallVector<Value>>
-Emitter::count(Value to, int64_t step, Scope *scope, ValueRange init, ArrayRef<Operation *> targets,
+Emitter::count(Value from, Value to, int64_t step, Scope *scope, ValueRange init, ArrayRef<Operation *> targets,
                function_ref<FailureOr<SmallVector<Value>>(Scope *, Value, ValueRange)> body) {
-  Value from = index(scope, 0), by = index(scope, step);
+  Value by = index(scope, step);
   auto loop = scf::ForOp::create(at(scope), from, to, by, init);
   if (init.empty())
     loop.getBody()->getTerminator()->erase();
@@ -76,14 +82,16 @@ Emitter::count(Value to, int64_t step, Scope *scope, ValueRange init, ArrayRef<O
 
 FailureOr<SmallVector<Value>>
 Emitter::loop(ArrayRef<AxisId> streamed, Scope *scope, ValueRange init, ArrayRef<Operation *> targets,
-              function_ref<FailureOr<SmallVector<Value>>(Scope *, ValueRange)> body) {
+              function_ref<FailureOr<SmallVector<Value>>(Scope *, ValueRange)> body,
+              ArrayRef<SmallVector<HalfPlane>> idle) {
   if (streamed.empty())
     return body(scope, init);
   const Axis &axis = axes[streamed.front()];
-  return count(index(scope, axis.extent), axis.tile, scope, init, targets,
+  auto [from, to] = bounds(streamed.front(), scope, idle);
+  return count(from, to, axis.tile, scope, init, targets,
                [&](Scope *inner, Value offset, ValueRange carried) {
                  inner->places[streamed.front()] = {offset, axis.ragged() ? 1 : 0};
-                 return loop(streamed.drop_front(), inner, carried, targets, body);
+                 return loop(streamed.drop_front(), inner, carried, targets, body, idle);
                });
 }
 

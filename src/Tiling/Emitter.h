@@ -14,6 +14,8 @@
 #ifndef NOVA_SRC_TILING_EMITTER_H
 #define NOVA_SRC_TILING_EMITTER_H
 
+#include "BodyFacts.h"
+
 #include "nova/Transforms/KernelAxes.h"
 #include "nova/Tile/Tile.h"
 
@@ -50,6 +52,9 @@ struct Scope {
   llvm::SmallVector<mlir::Operation *> targets;
 
   llvm::DenseMap<mlir::Value, Tile> values;
+  /// Values that stand for something else in this scope (a maximum so far): what
+  /// needs them is emitted here, though its axes have their places further out.
+  llvm::SmallVector<mlir::Value> replaced;
   std::map<std::vector<int64_t>, Tile> loads;
   llvm::DenseMap<AxisId, Tile> ranges, insides;
   unsigned depth() const { return parent ? parent->depth() + 1 : 0; }
@@ -74,16 +79,19 @@ private:
   mlir::ImplicitLocOpBuilder &at(Scope *scope);
   Scope *home(llvm::ArrayRef<AxisId> axes, Scope *scope);
   const Place &place(AxisId axis, Scope *scope);
+  bool isPlaced(AxisId axis, Scope *scope);
   /// Opens loops over the chunks of `streamed`, outermost first; `body` gets the
-  /// innermost scope and the carried values and returns the new ones.
+  /// innermost scope and the carried values and returns the new ones. `idle`: for
+  /// each of those who share the loop, where it has nothing to do.
   mlir::FailureOr<llvm::SmallVector<mlir::Value>>
   loop(llvm::ArrayRef<AxisId> streamed, Scope *scope, mlir::ValueRange init,
        llvm::ArrayRef<mlir::Operation *> targets,
-       llvm::function_ref<mlir::FailureOr<llvm::SmallVector<mlir::Value>>(Scope *, mlir::ValueRange)> body);
+       llvm::function_ref<mlir::FailureOr<llvm::SmallVector<mlir::Value>>(Scope *, mlir::ValueRange)> body,
+       llvm::ArrayRef<llvm::SmallVector<HalfPlane>> idle = {});
 
-  /// A loop from 0 with the given step that carries `init`.
+  /// A loop with the given step that carries `init`.
   mlir::FailureOr<llvm::SmallVector<mlir::Value>>
-  count(mlir::Value to, int64_t step, Scope *scope, mlir::ValueRange init, llvm::ArrayRef<mlir::Operation *> targets,
+  count(mlir::Value from, mlir::Value to, int64_t step, Scope *scope, mlir::ValueRange init, llvm::ArrayRef<mlir::Operation *> targets,
         llvm::function_ref<mlir::FailureOr<llvm::SmallVector<mlir::Value>>(Scope *, mlir::Value, mlir::ValueRange)>
             body);
 
@@ -134,7 +142,11 @@ private:
   mlir::Value folded(Scope *scope, mlir::Value tile,
                      llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Value, mlir::Value)> combine);
 
-  // Reductions.cpp.
+  // ReductionLoops.cpp.
+  std::pair<mlir::Value, mlir::Value> bounds(AxisId axis, Scope *scope,
+                                             llvm::ArrayRef<llvm::SmallVector<HalfPlane>> idle);
+  Tile growth(Scope *scope, const Tile &before, const Tile &after);
+  Tile isMinusInfinity(Scope *scope, const Tile &tile);
   mlir::LogicalResult reduce(mlir::linalg::GenericOp op, Scope *scope, llvm::ArrayRef<AxisId> order);
 
   // Program.cpp.

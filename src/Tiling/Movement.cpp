@@ -334,7 +334,7 @@ LogicalResult Emitter::indexPut(Operation *op, Scope *scope, ArrayRef<AxisId> or
     Value number = folded(inner, ones, sum);
     Value initial[] = {carried[0], index(inner, 0)};
     auto done = this->count(
-        number, 1, inner, initial, {op},
+        index(inner, 0), number, 1, inner, initial, {op},
         [&](Scope *one, Value, ValueRange state) -> FailureOr<SmallVector<Value>> {
           Value next = expanded(one, {state[1], {}}, chunk);
           Value later = arith::CmpIOp::create(at(one), arith::CmpIPredicate::uge, where, next);

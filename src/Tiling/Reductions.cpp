@@ -1,71 +1,20 @@
-//===- Reductions.cpp - Reductions and products, in loops over chunks ------===//
+//===- Reductions.cpp - Reductions and products on tiles -------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// A reduction is prepared (which axes its accumulators have), initialised,
-// stepped once a chunk, and finished. Sums and the like accumulate element by
-// element of the chunk's tile and combine along the tile only at the end: threads
-// talk to one another once, not once a chunk.
-//
-//===----------------------------------------------------------------------===//
-#include "BodyEmitter.h"
-#include "nova/Transforms/ReductionBody.h"
-#include "Schedule.h"
+#include "ReductionEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/STLExtras.h"
-
-#include <limits>
 
 using namespace mlir;
 using namespace nova;
 using namespace nova::tiling;
 
-namespace nova::tiling {
-class ReductionEmitter {
-public:
-  ReductionEmitter(Emitter &emitter, linalg::GenericOp op, Scope *home, ArrayRef<AxisId> order)
-      : e(emitter), op(op), home(home), order(order) {}
-
-  LogicalResult prepare();
-  SmallVector<Value> init();
-  /// `accumulators` is empty where there is one chunk only.
-  FailureOr<SmallVector<Value>> step(Scope *scope, ValueRange accumulators);
-  LogicalResult finish(ValueRange accumulated);
-
-  size_t size() const { return choice ? choice->elements.size() + 1 : parts.size(); }
-  linalg::GenericOp getOp() const { return op; }
-
-private:
-  bool prepareDot();
-  SmallVector<Value> initSelection();
-  FailureOr<SmallVector<Value>> stepSelection(Scope *scope, ValueRange accumulators);
-  SmallVector<Value> selectAlong(ValueRange values, unsigned dim);
-  FailureOr<SmallVector<Value>> stepDot(Scope *scope, ValueRange accumulators);
-  Value combine(Scope *scope, const Accumulation &part, Value a, Value b);
-  Value reduceAlong(Value value, const Accumulation &part, unsigned dim);
-  /// `tile` on `wanted`, with `identity` where one of `along` is outside.
-  Value masked(Scope *scope, const Tile &tile, ArrayRef<AxisId> wanted, ArrayRef<AxisId> along, TypedAttr identity,
-               Value bodyValue);
-
-  Emitter &e;
-  linalg::GenericOp op;
-  Scope *home;
-  AxisList order;
-  SmallVector<Accumulation> parts;
-  std::optional<Selection> choice;
-  AxisList loops;             ///< Along which it reduces, outermost first.
-  AxisList out, reduced, all; ///< Of tiles; all = out, then reduced.
-  /// Of a product: operands by row and column.
-  bool isDot = false;
-  Value lhs, rhs;
-};
-} // namespace nova::tiling
-
-LogicalResult ReductionEmitter::prepare() {
+LogicalResult ReductionEmitter::prepare(bool isEager) {
+  eager = isEager;
   auto found = accumulations(op);
   auto chosen = failed(found) ? selection(op) : FailureOr<Selection>();
   if (succeeded(found))
@@ -73,8 +22,7 @@ LogicalResult ReductionEmitter::prepare() {
   else if (succeeded(chosen))
     choice = *chosen;
   else
-    return refuse(e.kernel, op) << "a reduction that is neither a sum, product, minimum, maximum or logical operation "
-                                   "of what one position contributes nor the choice of one position";
+    folds = true;
   out = e.tileAxes(e.axes.ofValue(op->getResult(0)), order);
   for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray()))
     if (kind == utils::IteratorType::reduction)
@@ -82,7 +30,7 @@ LogicalResult ReductionEmitter::prepare() {
   reduced = e.tileAxes(loops, order);
   all = out;
   all.append(reduced);
-  isDot = !choice && prepareDot();
+  isDot = !choice && !folds && prepareDot();
   return isDot ? success() : e.checkRank(op, all);
 }
 
@@ -114,9 +62,11 @@ SmallVector<Value> ReductionEmitter::init() {
   SmallVector<Value> values;
   if (choice)
     return initSelection();
+  if (folds)
+    return initialTiles();
   for (const Accumulation &part : parts) {
     Tile identity{e.constant(home, part.identity), {}};
-    ArrayRef<AxisId> shape = isDot ? out : all;
+    ArrayRef<AxisId> shape = isDot || eager ? out : all;
     values.push_back(shape.empty() ? identity.value : e.expanded(home, identity, shape));
   }
   return values;
@@ -161,6 +111,8 @@ FailureOr<SmallVector<Value>> ReductionEmitter::step(Scope *scope, ValueRange ac
     return stepDot(scope, accumulators);
   if (choice)
     return stepSelection(scope, accumulators);
+  if (folds)
+    return stepFold(scope, accumulators);
   BodyEmitter body(e, op, scope, all);
   SmallVector<Value> results;
   for (auto [i, part] : llvm::enumerate(parts)) {
@@ -168,7 +120,40 @@ FailureOr<SmallVector<Value>> ReductionEmitter::step(Scope *scope, ValueRange ac
     if (failed(tile))
       return failure();
     Value value = masked(scope, *tile, all, reduced, part.identity, part.contribution);
+    if (eager)
+      value = reduceTile(scope, value, part);
     results.push_back(accumulators.empty() ? value : combine(scope, part, accumulators[i], value));
+  }
+  return results;
+}
+
+SmallVector<Value> ReductionEmitter::initialTiles() {
+  SmallVector<Value> values;
+  for (OpOperand &start : op.getDpsInitsMutable()) {
+    auto tile = e.emit(start.get(), e.axes.ofOperand(start), home, out);
+    if (failed(tile))
+      return {};
+    values.push_back(out.empty() ? tile->value : e.expanded(home, *tile, out));
+  }
+  return values;
+}
+
+/// One position: the body as it stands.
+FailureOr<SmallVector<Value>> ReductionEmitter::stepFold(Scope *scope, ValueRange accumulators) {
+  SmallVector<Value> olds(accumulators);
+  if (olds.empty())
+    olds = initialTiles();
+  if (olds.empty())
+    return failure();
+  BodyEmitter body(e, op, scope, out);
+  for (auto [argument, old] : llvm::zip_equal(op.getRegionOutputArgs(), olds))
+    body.set(argument, {old, out});
+  SmallVector<Value> results;
+  for (Value yielded : op.getBody()->getTerminator()->getOperands()) {
+    auto tile = body.get(yielded);
+    if (failed(tile))
+      return failure();
+    results.push_back(out.empty() ? tile->value : e.expanded(scope, *tile, out));
   }
   return results;
 }
@@ -186,11 +171,19 @@ FailureOr<SmallVector<Value>> ReductionEmitter::stepDot(Scope *scope, ValueRange
   return SmallVector<Value>{result};
 }
 
-Value ReductionEmitter::reduceAlong(Value value, const Accumulation &part, unsigned dim) {
+Value ReductionEmitter::reduceTile(Scope *scope, Value value, const Accumulation &part) {
+  if (all.empty())
+    return value;
+  for (size_t dim = all.size(); dim-- > out.size();)
+    value = reduceAlong(scope, value, part, dim);
+  return e.unwrapped(scope, value, out).value;
+}
+
+Value ReductionEmitter::reduceAlong(Scope *scope, Value value, const Accumulation &part, unsigned dim) {
   auto type = cast<RankedTensorType>(value.getType());
   SmallVector<int64_t> shape(type.getShape());
   shape.erase(shape.begin() + dim);
-  auto reduce = tile::ReduceOp::create(e.at(home), TypeRange{RankedTensorType::get(shape, type.getElementType())},
+  auto reduce = tile::ReduceOp::create(e.at(scope), TypeRange{RankedTensorType::get(shape, type.getElementType())},
                                        ValueRange{value}, (int64_t)dim);
   OpBuilder::InsertionGuard guard(e.builder);
   Block *block = e.builder.createBlock(&reduce.getCombiner(), {}, {type.getElementType(), type.getElementType()},
@@ -206,15 +199,24 @@ Value ReductionEmitter::reduceAlong(Value value, const Accumulation &part, unsig
 
 LogicalResult ReductionEmitter::finish(ValueRange accumulated) {
   e.builder.setLoc(op->getLoc());
-  if (choice)
-    for (auto [result, value] : llvm::zip_equal(op->getResults(), accumulated.drop_back()))
+  if (choice || folds)
+    for (auto [result, value] : llvm::zip(op->getResults(), accumulated))
       home->values[result] = {value, out};
   for (auto [i, part] : llvm::enumerate(parts)) {
     Tile result{accumulated[i], out};
-    if (!isDot && !all.empty()) {
-      for (size_t dim = all.size(); dim-- > out.size();)
-        result.value = reduceAlong(result.value, part, dim);
-      result = e.unwrapped(home, result.value, out);
+    if (!isDot && !eager)
+      result.value = reduceTile(home, result.value, part);
+    if (leader && dependence(part.contribution, op, leader) == Dependence::Scaled) {
+      // Minus infinity less itself is no number: where the maximum is that, neither
+      // is the sum.
+      Tile maximum = e.ordered(home, home->values.find(leader)->second, out);
+      auto type = cast<FloatType>(part.identity.getType());
+      Tile none = e.isMinusInfinity(home, maximum);
+      Tile noNumber{e.constant(home, e.builder.getFloatAttr(type, APFloat::getNaN(type.getFloatSemantics()))), {}};
+      result = e.apply(home, {none, noNumber, result}, out,
+                       [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                         return arith::SelectOp::create(b, v[0], v[1], v[2]);
+                       });
     }
     // What the accumulation starts with, if it is not the identity.
     OpOperand *start = op.getDpsInitOperand(i);
@@ -227,168 +229,6 @@ LogicalResult ReductionEmitter::finish(ValueRange accumulated) {
       result.value = combine(home, part, out.empty() ? tile->value : e.expanded(home, *tile, out), result.value);
     }
     home->values[op->getResult(i)] = result;
-  }
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// The choice of one position
-//===----------------------------------------------------------------------===//
-//
-// The first of several equal ones wins, in whatever order they are compared: each
-// candidate carries its position, and of two the earlier is the accumulator. What
-// is outside has the position kNowhere and never wins.
-
-static constexpr int64_t kNowhere = std::numeric_limits<int64_t>::max();
-
-/// What the accumulation starts with comes before all positions.
-SmallVector<Value> ReductionEmitter::initSelection() {
-  SmallVector<Value> values;
-  for (OpOperand &start : op.getDpsInitsMutable()) {
-    auto tile = e.emit(start.get(), e.axes.ofOperand(start), home, out);
-    if (failed(tile))
-      return {};
-    values.push_back(out.empty() ? tile->value : e.expanded(home, *tile, out));
-  }
-  Tile before = e.number(home, -1);
-  values.push_back(out.empty() ? before.value : e.expanded(home, before, out));
-  return values;
-}
-
-SmallVector<Value> ReductionEmitter::selectAlong(ValueRange values, unsigned dim) {
-  SmallVector<Type> types, scalars;
-  for (Value value : values) {
-    auto type = cast<RankedTensorType>(value.getType());
-    SmallVector<int64_t> shape(type.getShape());
-    shape.erase(shape.begin() + dim);
-    types.push_back(RankedTensorType::get(shape, type.getElementType()));
-    scalars.push_back(type.getElementType());
-  }
-  size_t count = scalars.size();
-  scalars.append(scalars.begin(), scalars.begin() + count);
-  auto reduce = tile::ReduceOp::create(e.builder, TypeRange(types), values, (int64_t)dim);
-  OpBuilder::InsertionGuard guard(e.builder);
-  Block *block = e.builder.createBlock(&reduce.getCombiner(), {}, scalars,
-                                       SmallVector<Location>(scalars.size(), op->getLoc()));
-  ImplicitLocOpBuilder &b = e.builder;
-  Value firstIsA = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, block->getArgument(count - 1),
-                                         block->getArgument(2 * count - 1));
-  SmallVector<Value> early, late;
-  for (size_t i = 0; i < count; ++i) {
-    Value x = block->getArgument(i), y = block->getArgument(count + i);
-    early.push_back(arith::SelectOp::create(b, firstIsA, x, y));
-    late.push_back(arith::SelectOp::create(b, firstIsA, y, x));
-  }
-  IRMapping mapping;
-  mapping.map(op.getRegionOutputArgs(), ValueRange(early).drop_back());
-  mapping.map(choice->elements, ValueRange(late).drop_back());
-  for (Operation *step : choice->steps)
-    b.clone(*step, mapping);
-  Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, late.back(),
-                                       arith::ConstantIndexOp::create(b, kNowhere));
-  Value takes = arith::AndIOp::create(b, mapping.lookup(choice->takes), exists);
-  SmallVector<Value> results;
-  for (auto [x, y] : llvm::zip_equal(early, late))
-    results.push_back(arith::SelectOp::create(b, takes, y, x));
-  tile::YieldOp::create(b, results);
-  return SmallVector<Value>(reduce->getResults());
-}
-
-FailureOr<SmallVector<Value>> ReductionEmitter::stepSelection(Scope *scope, ValueRange accumulators) {
-  BodyEmitter body(e, op, scope, all);
-  SmallVector<Value> values;
-  for (Value element : choice->elements) {
-    auto tile = body.get(element);
-    if (failed(tile))
-      return failure();
-    values.push_back(all.empty() ? tile->value : e.expanded(scope, *tile, all));
-  }
-  Tile position = e.number(scope, 0);
-  for (AxisId axis : loops)
-    if (axis != kNoAxis)
-      position = e.apply(scope, {position, e.number(scope, e.axes[axis].extent), e.range(scope, axis)}, all,
-                         [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                           return arith::AddIOp::create(b, arith::MulIOp::create(b, v[0], v[1]), v[2]);
-                         });
-  values.push_back(masked(scope, position, all, reduced, e.builder.getIndexAttr(kNowhere), Value()));
-  for (size_t dim = all.size(); dim-- > out.size();) {
-    e.at(scope);
-    values = selectAlong(values, dim);
-  }
-  if (!all.empty() && out.empty())
-    for (Value &value : values)
-      value = e.unwrapped(scope, value, {}).value;
-  // This chunk comes after all before it.
-  SmallVector<Value> olds(accumulators);
-  if (olds.empty())
-    olds = initSelection();
-  if (olds.empty())
-    return failure();
-  BodyEmitter merge(e, op, scope, out);
-  for (auto [argument, old] : llvm::zip_equal(op.getRegionOutputArgs(), ArrayRef<Value>(olds).drop_back()))
-    merge.set(argument, {old, out});
-  for (auto [element, value] : llvm::zip_equal(choice->elements, ArrayRef<Value>(values).drop_back()))
-    merge.set(element, {value, out});
-  auto takes = merge.get(choice->takes);
-  if (failed(takes))
-    return failure();
-  Tile exists = e.apply(scope, {Tile{values.back(), out}, e.number(scope, kNowhere)}, out,
-                        [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                          return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, v[0], v[1]);
-                        });
-  SmallVector<Value> results;
-  for (auto [old, fresh] : llvm::zip_equal(olds, values))
-    results.push_back(e.merged(scope, {*takes, exists}, {fresh, out}, {old, out}, /*accumulate=*/false));
-  return results;
-}
-
-//===----------------------------------------------------------------------===//
-// Loops
-//===----------------------------------------------------------------------===//
-
-LogicalResult Emitter::reduce(linalg::GenericOp op, Scope *scope, ArrayRef<AxisId> order) {
-  AxisList streamed = streamedAxes(op, axes);
-  std::vector<ReductionEmitter> members;
-  SmallVector<Operation *> targets;
-  if (streamed.empty())
-    targets.push_back(op);
-  else
-    targets = loopMates(op, kernel, axes, scope->targets);
-  for (Operation *target : targets) {
-    auto member = cast<linalg::GenericOp>(target);
-    AxisList own = axes.ofValue(member->getResult(0));
-    members.emplace_back(*this, member, scope, member == op ? order : ArrayRef<AxisId>(own));
-    if (failed(members.back().prepare()))
-      return failure();
-  }
-  SmallVector<Value> accumulated;
-  if (!streamed.empty())
-    for (ReductionEmitter &member : members) {
-      SmallVector<Value> start = member.init();
-      if (start.size() != member.size())
-        return failure();
-      llvm::append_range(accumulated, start);
-    }
-  auto results = loop(streamed, scope, accumulated, targets,
-                      [&](Scope *inner, ValueRange carried) -> FailureOr<SmallVector<Value>> {
-                        SmallVector<Value> next;
-                        for (ReductionEmitter &member : members) {
-                          auto values = member.step(inner, carried.take_front(streamed.empty() ? 0 : member.size()));
-                          if (failed(values))
-                            return failure();
-                          llvm::append_range(next, *values);
-                          if (!streamed.empty())
-                            carried = carried.drop_front(member.size());
-                        }
-                        return next;
-                      });
-  if (failed(results))
-    return failure();
-  ValueRange rest(*results);
-  for (ReductionEmitter &member : members) {
-    if (failed(member.finish(rest.take_front(member.size()))))
-      return failure();
-    rest = rest.drop_front(member.size());
   }
   return success();
 }

@@ -49,8 +49,8 @@ static DenseMap<Operation *, unsigned> levels(func::FuncOp kernel, const Axes &a
   return level;
 }
 
-SmallVector<Operation *> nova::tiling::loopMates(linalg::GenericOp op, func::FuncOp kernel, const Axes &axes,
-                                                 ArrayRef<Operation *> targets) {
+SmallVector<Operation *> nova::tiling::loopMates(Operation *op, func::FuncOp kernel, const Axes &axes,
+                                                 ArrayRef<Operation *> targets, unsigned above) {
   llvm::SetVector<Operation *> needed(targets.begin(), targets.end());
   for (size_t i = 0; i < needed.size(); ++i)
     for (Value operand : needed[i]->getOperands())
@@ -59,7 +59,7 @@ SmallVector<Operation *> nova::tiling::loopMates(linalg::GenericOp op, func::Fun
   auto level = levels(kernel, axes);
   SmallVector<Operation *> mates;
   for (Operation &other : kernel.getBody().front())
-    if (&other == op || (needed.contains(&other) && level[&other] == level[op] &&
+    if ((&other == op && !above) || (needed.contains(&other) && level[&other] == level[op] + above &&
                          streamedAxes(&other, axes) == streamedAxes(op, axes) &&
                          streamedResultAxes(&other, axes) == streamedResultAxes(op, axes)))
       mates.push_back(&other);

@@ -17,9 +17,15 @@ AxisList streamedAxes(mlir::Operation *op, const Axes &axes);
 
 /// The reductions that share a loop with `op`, itself included, in program order:
 /// they reduce along the same streamed axes, their results have the same streamed
-/// axes, `targets` need them, and none needs another.
-llvm::SmallVector<mlir::Operation *> loopMates(mlir::linalg::GenericOp op, mlir::func::FuncOp kernel,
-                                               const Axes &axes, llvm::ArrayRef<mlir::Operation *> targets);
+/// axes, `targets` need them, and none needs another. `above` 1: those of the
+/// level above, which may need them.
+llvm::SmallVector<mlir::Operation *> loopMates(mlir::Operation *op, mlir::func::FuncOp kernel, const Axes &axes,
+                                               llvm::ArrayRef<mlir::Operation *> targets, unsigned above = 0);
+
+/// The reductions that can share the loop of the maximum `op` because what they
+/// sum is relative to it; none if `op` is no maximum.
+llvm::SmallVector<mlir::Operation *> followers(mlir::Operation *op, mlir::func::FuncOp kernel, const Axes &axes,
+                                               llvm::ArrayRef<mlir::Operation *> targets);
 
 } // namespace nova::tiling
 

@@ -50,6 +50,11 @@ FailureOr<Tile> Emitter::emit(Value value, ArrayRef<AxisId> dims, Scope *scope, 
     return tile;
   }
   Scope *place = home(dims, scope);
+  for (Scope *inner = scope; inner != place; inner = inner->parent)
+    if (llvm::any_of(inner->replaced, [&](Value other) { return needs(value, other); })) {
+      place = inner;
+      break;
+    }
   if (!place->values.count(value)) {
     Location outside = builder.getLoc();
     builder.setLoc(op->getLoc());

@@ -7,6 +7,7 @@
 #include "nova/Transforms/KernelAxes.h"
 
 #include "nova/IR/Nova.h"
+#include "nova/Transforms/ReductionBody.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -81,8 +82,13 @@ static bool hasAxes(Value value) {
 }
 
 LogicalResult Analysis::collectGeneric(linalg::GenericOp op) {
-  for (unsigned loop = 0; loop < op.getNumLoops(); ++loop)
-    key(op, loop);
+  // A body of no known form accumulates one position after the other.
+  bool folds = op.getNumReductionLoops() && failed(accumulations(op)) && failed(selection(op));
+  for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray())) {
+    Key mine = key(op, loop);
+    if (folds && kind == utils::IteratorType::reduction)
+      single.push_back(mine);
+  }
   for (OpOperand &operand : op->getOpOperands()) {
     AffineMap map = op.getMatchingIndexingMap(&operand);
     Value result = op.isDpsInit(&operand) ? op.getTiedOpResult(&operand) : Value();

@@ -249,7 +249,8 @@ class Runner:
         for ref, i in self.last_use.items():
             free_after.setdefault(i, []).append(ref)
         look = lambda name, result: values[name, result]
-        with torch.no_grad():
+        # Factories that name no device make their tensors where the graph runs.
+        with torch.no_grad(), torch.device(self.device):
             for i, node in enumerate(self.graph["nodes"]):
                 try:
                     args = self.argument(node["args"], look)

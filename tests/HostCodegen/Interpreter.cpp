@@ -101,6 +101,8 @@ bool compare(arith::CmpFPredicate p, double a, double b) {
     return !(a <= b);
   case arith::CmpFPredicate::UNO:
     return std::isnan(a) || std::isnan(b);
+  case arith::CmpFPredicate::ORD:
+    return !std::isnan(a) && !std::isnan(b);
   default:
     abort();
   }
@@ -165,6 +167,12 @@ Scalar evaluate(Operation *op, const std::vector<Scalar> &x) {
     r.f = std::exp(a);
   else if (name == "math.log")
     r.f = std::log(a);
+  else if (name == "math.sin")
+    r.f = std::sin(a);
+  else if (name == "math.cos")
+    r.f = std::cos(a);
+  else if (name == "math.powf")
+    r.f = std::pow(a, b);
   else if (name == "math.tanh")
     r.f = std::tanh(a);
   else if (name == "math.erf")

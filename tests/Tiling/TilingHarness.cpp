@@ -58,6 +58,9 @@ int64_t referenceWork(func::FuncOp kernel) {
       iterations *= extent;
     work += iterations;
   });
+  for (TypeRange types : {kernel.getArgumentTypes(), kernel.getResultTypes()})
+    for (Type type : types)
+      work += 8 * cast<RankedTensorType>(type).getNumElements();
   return work;
 }
 

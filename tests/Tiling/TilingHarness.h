@@ -34,7 +34,7 @@ struct TilingOptions {
 /// A context with the dialects of kernels and of tile programs.
 mlir::MLIRContext &context();
 
-/// Loops times iterations of what the reference does for `kernel`.
+/// About how many steps the reference takes for `kernel`.
 int64_t referenceWork(mlir::func::FuncOp kernel);
 
 /// Runs the kernel's tile program and the kernel itself (an interpreter of whole

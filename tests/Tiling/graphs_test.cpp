@@ -23,7 +23,7 @@ using namespace nova;
 using namespace nova::test;
 
 /// What the two interpreters do in a second or two.
-static constexpr int64_t kWorkLimit = 20'000'000;
+static constexpr int64_t kWorkLimit = 10'000'000;
 
 static std::vector<std::string> graphNames() {
   std::vector<std::string> names;
