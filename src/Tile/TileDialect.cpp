@@ -116,7 +116,8 @@ LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
 
 LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t slots, ArrayRef<int64_t> shape, Type,
-                                 int64_t perPhase, int64_t phases) {
+                                 int64_t perPhase, int64_t phases,
+                                 bool panels) {
   if (slots < 1)
     return emitError() << "buffer: at least one slot expected, got " << slots;
   for (int64_t extent : shape)
@@ -127,6 +128,16 @@ LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
       !llvm::isPowerOf2_64(phases))
     return emitError() << "buffer: perPhase " << perPhase << " and phases "
                        << phases << " are not both powers of two";
+  if (panels && (perPhase != 1 || phases != 8 || shape.size() != 2))
+    return emitError() << "buffer: panels are of matrices, with perPhase 1 and "
+                          "phases 8";
+  return success();
+}
+
+LogicalResult ChannelType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                  int64_t slots) {
+  if (slots < 1)
+    return emitError() << "channel: at least one slot expected, got " << slots;
   return success();
 }
 
@@ -188,6 +199,34 @@ LogicalResult AsyncLoadOp::verify() {
   return verifyAccess(*this, buffer.getShape(), buffer.getElementType(),
                       cast<MemRefType>(getMemory().getType()),
                       getOffsets().size(), getAlong(), getBounds());
+}
+
+LogicalResult BulkLoadOp::verify() {
+  auto buffer = cast<BufferType>(getBuffer().getType());
+  if (buffer.getSlots() != cast<ChannelType>(getChannel().getType()).getSlots())
+    return emitOpError("ring and channel differ in their number of slots");
+  if (getTf32() && !buffer.getElementType().isF32())
+    return emitOpError("tf32 is a rounding of float32, the ring holds ")
+           << buffer.getElementType();
+  if (!(*this)->getParentOfType<ProducerOp>())
+    return emitOpError("only a producer copies through a channel");
+  return verifyAccess(*this, buffer.getShape(), buffer.getElementType(),
+                      cast<MemRefType>(getMemory().getType()),
+                      getOffsets().size(), getAlong(), getBounds());
+}
+
+LogicalResult ProducerOp::verify() {
+  WalkResult walked = walk([&](Operation *op) {
+    if (op == getOperation() ||
+        isa<scf::ForOp, scf::IfOp, scf::YieldOp, AcquireOp, BulkLoadOp, PointOp>(op))
+      return WalkResult::advance();
+    if (isa<arith::ArithDialect>(op->getDialect()) &&
+        llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>))
+      return WalkResult::advance();
+    op->emitOpError("is not for a producer: loops, scalars and copies are");
+    return WalkResult::interrupt();
+  });
+  return failure(walked.wasInterrupted());
 }
 
 LogicalResult RangeOp::verify() {

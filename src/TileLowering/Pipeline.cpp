@@ -25,7 +25,9 @@ void nova::buildTiled(OpPassManager &manager) {
 }
 
 void nova::buildPipelined(OpPassManager &manager) {
-  // Must run after layouts: it is the conversions before products that it removes.
+  // Must run after layouts: it is the conversions before products that they remove.
+  manager.addNestedPass<func::FuncOp>(createSpecializeTiles());
+  // What is left to the warps that compute.
   manager.addNestedPass<func::FuncOp>(createPipelineTiles());
   manager.addPass(createCSEPass());
 }

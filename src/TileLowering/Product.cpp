@@ -19,6 +19,8 @@ static Value toTF32(OpBuilder &builder, Location loc, Value word) {
 }
 
 LogicalResult ThreadEmitter::emitDot(DotOp op) {
+  if (dotKind(op) == DotKind::Wgmma)
+    return emitWarpgroupDot(op);
   RankedTensorType lhsType = tileType(op.getLhs());
   LinearLayout accumulator = layoutOf(op);
   Type element = lhsType.getElementType();

@@ -31,6 +31,9 @@ inline constexpr llvm::StringLiteral grid = "tile.grid";
 inline constexpr llvm::StringLiteral alignment = "tile.alignment";
 /// i64: slots of the rings through which loops prefetch; below 2: none.
 inline constexpr llvm::StringLiteral stages = "tile.stages";
+/// unit: the device copies by tensor maps and multiplies by whole warpgroups
+/// (compute capability 9.0a), and the program is to use both.
+inline constexpr llvm::StringLiteral asynchronous = "tile.asynchronous";
 } // namespace attr
 } // namespace nova::tile
 

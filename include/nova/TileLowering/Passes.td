@@ -28,6 +28,21 @@ def AssignTileLayouts : Pass<"nova-assign-tile-layouts", "mlir::func::FuncOp"> {
   let dependentDialects = ["::nova::tile::TileDialect"];
 }
 
+def SpecializeTiles : Pass<"nova-specialize-tiles", "mlir::func::FuncOp"> {
+  let summary = "gives the copies that products of warpgroups need to a warp of their own";
+  let description = [{
+    In a program with `tile.asynchronous`, loads that nothing but such products read
+    become copies by tensor maps, which a `tile.producer` starts. In loops they go
+    through rings of `tile.stages` slots (fewer where the loop is shorter), outside of
+    loops through one slot. Loads that a product reads first share a channel.
+
+    A load stays as it is where a tensor map cannot do it (the strides or the address
+    are no multiples of 16 bytes, rows are shorter than 128 bytes, what is outside is
+    not zero), where data decides its place, in nested loops, or behind a store.
+  }];
+  let dependentDialects = ["::nova::tile::TileDialect"];
+}
+
 def PipelineTiles : Pass<"nova-pipeline-tiles", "mlir::func::FuncOp"> {
   let summary = "copies what products need into rings of shared memory, ahead of their loop";
   let description = [{
