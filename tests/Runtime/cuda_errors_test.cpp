@@ -114,16 +114,6 @@ TEST_F(CudaErrors, NothingIsLoadedForATargetThatCannotRun) {
 
 TEST_F(CudaErrors, BundlesThatThisLoaderCannotLaunch) {
   bundle::Bundle good = sample;
-  bundle::TensorMap map;
-  map.memory = bundle::InputRef{4, 0};
-  map.rank = 1;
-  map.sizes = map.box = map.elementStrides = {1};
-  gpu().kernels[0].params[0] = {bundle::ParamKind::TensorMap, 128, 64};
-  gpu().launches[0].args[0] = map;
-  EXPECT_EQ(openError(NOVA_RT_MISSING),
-            "argument 0 of launch 0 of target sm_90a (h200) is a tensormap, "
-            "which this loader cannot encode");
-  sample = good;
   gpu().kernels[2].params[2].size = 16;
   EXPECT_EQ(openError(NOVA_RT_BAD_INPUT),
             "argument 2 of launch 2 of target sm_90a (h200) is a scalar of 16 "

@@ -19,6 +19,10 @@ DevicePtr devicePtr(const void *address) {
 } // namespace
 
 void CudaInstance::slotChanged(size_t slot) {
+  if (MapArgument *map = slotMaps[slot]; map && !map->stale) {
+    map->stale = true;
+    staleMaps.push_back(map);
+  }
   uint32_t index = slotOwner[slot];
   if (!exec || steps[index].stale)
     return;

@@ -14,7 +14,9 @@
 #include "../Elements.h"
 #include "../Instance.h"
 #include "CudaProgram.h"
+#include "CudaTensorMap.h"
 
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -24,7 +26,7 @@ namespace nova::rt::cuda {
 /// known. From then on binding is graduated: unchanged addresses cost the
 /// caller's comparison and one cuGraphLaunch; a changed one updates, at the
 /// next launch, only the nodes that use it, each once however many of its
-/// addresses have changed.
+/// addresses have changed, and the address within its tensor maps.
 class CudaInstance final : public Instance {
 public:
   static Expected<std::unique_ptr<Instance>>
@@ -53,6 +55,7 @@ private:
   Status resolve();
   Status resolveLaunch(const bundle::Launch &launch);
   void resolveArgument(const bundle::LaunchArg &arg);
+  void resolveTensorMap(const bundle::TensorMap &map);
   Status createAdvance();
 
   void slotChanged(size_t slot) override;
@@ -60,6 +63,7 @@ private:
   Status runAdvance(void *stream) override;
 
   Status checkStream(Stream stream);
+  Status pointTensorMaps();
   Status buildGraph();
   Status addNode(size_t index, const std::vector<GraphNode> &after);
   Status updateStale();
@@ -80,6 +84,20 @@ private:
   std::vector<void *> parameters;  ///< Addresses of slots; kernelParams.
   std::vector<uint32_t> slotOwner; ///< The launch of a slot.
   std::vector<uint32_t> stale;     ///< Launches whose node is to be updated.
+  /// An argument that is a tensormap: `slots` has the address of its memory,
+  /// the launch's parameter is the map. A deque, for they must not
+  /// move.
+  struct MapArgument {
+    size_t slot;
+    size_t number; ///< Among the arguments of its launch.
+    CudaTensorMap map;
+    bool stale = true; ///< Encoded for an old address, or not yet.
+    MapArgument(size_t slot, size_t number, const bundle::TensorMap &map)
+        : slot(slot), number(number), map(map) {}
+  };
+  std::deque<MapArgument> maps;
+  std::vector<MapArgument *> slotMaps; ///< Per slot; null for other arguments.
+  std::vector<MapArgument *> staleMaps;
   Graph graph = nullptr;
   GraphExec exec = nullptr;
   Stream lastStream = nullptr; ///< The one that was checked last.

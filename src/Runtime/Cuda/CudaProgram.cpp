@@ -20,6 +20,8 @@ namespace {
 
 /// More dynamic shared memory than this has to be asked for.
 constexpr uint64_t kSharedBytesUnasked = 48 << 10;
+/// The first major compute capability whose GPUs copy by tensor maps.
+constexpr int kTensorMapCapability = 9;
 /// A larger cluster is not portable over all GPUs of an architecture.
 constexpr uint64_t kPortableCluster = 8;
 
@@ -95,19 +97,21 @@ CudaProgram::~CudaProgram() {
       context->driver.api().moduleUnload(module);
 }
 
-/// What the format allows and this loader cannot pass.
+/// What the format allows and this loader or device cannot take.
 Status CudaProgram::checkArguments() const {
   for (size_t i = 0; i < target->launches.size(); ++i) {
     const bundle::Launch &launch = target->launches[i];
     for (size_t j = 0; j < launch.args.size(); ++j) {
       std::string where = "argument " + std::to_string(j) + " of launch " +
                           std::to_string(i) + " of target " + describe(*target);
-      // CudaInstance would encode them with cuTensorMapEncodeTiled into slots
-      // of 128 bytes, again whenever the address of their memory changes.
-      if (std::holds_alternative<bundle::TensorMap>(launch.args[j]))
+      if (std::holds_alternative<bundle::TensorMap>(launch.args[j]) &&
+          facts.major < kTensorMapCapability)
         return Error{ErrorCode::Missing,
-                     where + " is a tensormap, which this loader cannot encode",
-                     "use a newer loader, or compile with this version"};
+                     where +
+                         " is a tensormap, expected a GPU of compute "
+                         "capability 9.0 or later, got " +
+                         describe(facts),
+                     "compile the graph for this device"};
       if (launch.kind != bundle::LaunchKind::Kernel)
         continue;
       const bundle::Param &param = target->kernels[*launch.kernel].params[j];
