@@ -77,6 +77,8 @@ Expected<GpuKernelModule> lowerKernelToNvvm(func::FuncOp kernel,
   if (!program)
     return fail(ErrorCode::Internal, "became no tile program");
   copyAlignments(kernel, program);
+  if (device.warpgroups)
+    program->setAttr(tile::attr::asynchronous, UnitAttr::get(context));
   if (failed(run(*tiled, buildTiled)))
     return fail(ErrorCode::Internal, "no layouts for its tiles");
 
@@ -104,6 +106,8 @@ Expected<GpuKernelModule> lowerKernelToNvvm(func::FuncOp kernel,
     if (failed(run(*module, buildThreads)))
       return fail(ErrorCode::Internal, "cannot be lowered to code of threads");
     auto entry = *module->getOps<LLVM::LLVMFuncOp>().begin();
+    result.threads =
+        entry->getAttrOfType<DenseI32ArrayAttr>(NVVM::NVVMDialect::getReqntidAttrName())[0];
     result.dynamicSharedBytes = entry->getAttrOfType<IntegerAttr>(kSharedBytesAttr).getInt();
     if ((int64_t)result.dynamicSharedBytes > std::min(limit, whole))
       continue;

@@ -7,6 +7,7 @@
 #include "nova/Pipelines/PlanToManifest.h"
 
 #include "nova/IR/StridedView.h"
+#include "nova/TileLowering/Passes.h"
 #include "nova/Transforms/KernelContract.h"
 #include "nova/Transforms/KernelCosts.h"
 #include "nova/Transforms/Plan.h"
@@ -258,7 +259,37 @@ bundle::Bundle nova::startBundle(ModuleOp planned, const ManifestFacts &facts) {
   return result;
 }
 
-static void describeGpuCode(bundle::Bundle &result, bundle::Kernel &entry, GpuKernelCode code) {
+/// The tensor maps of a kernel become its last parameters, and arguments of all its
+/// launches.
+static void describeTensorMaps(bundle::Target &target, uint32_t kernel, ArrayRef<TensorMapParam> maps) {
+  for (size_t i = 0; i < maps.size(); ++i)
+    target.kernels[kernel].params.push_back(
+        {bundle::ParamKind::TensorMap, kTensorMapBytes, kTensorMapAlignment});
+  for (bundle::Launch &launch : target.launches) {
+    if (launch.kernel != kernel)
+      continue;
+    for (const TensorMapParam &param : maps) {
+      bundle::TensorMap map;
+      std::visit(
+          [&](const auto &memory) {
+            if constexpr (std::is_constructible_v<bundle::MemoryRef, decltype(memory)>)
+              map.memory = memory;
+          },
+          launch.args[param.argument]);
+      map.elementType = param.element;
+      map.rank = param.sizes.size();
+      map.sizes = param.sizes;
+      map.strides = param.strides;
+      map.box = param.box;
+      map.elementStrides.assign(map.rank, 1);
+      map.swizzle = "128b";
+      map.l2Promotion = "256b";
+      launch.args.push_back(std::move(map));
+    }
+  }
+}
+
+static void describeGpuCode(bundle::Bundle &result, bundle::Kernel &entry, GpuKernelCode &code) {
   entry.blob = result.addBlob(bundle::kMediaCubin, std::move(code.cubin));
   entry.ptxBlob = result.addBlob(bundle::kMediaPtx, std::move(code.ptx));
   // A launch has one block at least; the kernel of an empty space returns.
@@ -290,10 +321,12 @@ void nova::addTarget(bundle::Bundle &result, ModuleOp planned, TargetCode code) 
   } else {
     for (auto [kernel, compiled] : llvm::zip_equal(kernels, code.kernels)) {
       target.kernels.push_back(describeKernelEntry(kernel));
-      describeGpuCode(result, target.kernels.back(), std::move(compiled));
+      describeGpuCode(result, target.kernels.back(), compiled);
     }
   }
   describeLaunches(step, kernels, target);
+  for (auto [i, compiled] : llvm::enumerate(code.kernels))
+    describeTensorMaps(target, i, compiled.tensorMaps);
   describeArena(step, target);
   describeConstants(step, result, target);
   if (manifest.targets.empty())

@@ -62,6 +62,7 @@ constexpr Device sm89(Device d) {
   return withArch(d, "sm_89", 99 * KiB, 100 * KiB, 1536, 24);
 }
 constexpr Device sm90a(Device d) {
+  d.warpgroups = true;
   return withArch(d, "sm_90a", 227 * KiB, 228 * KiB, 2048, 32);
 }
 constexpr Device sm100a(Device d) {

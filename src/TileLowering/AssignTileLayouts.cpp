@@ -283,7 +283,7 @@ bool Assignment::seedWarpgroups(Group &group, bool rowsTogether) {
     return false;
   RankedTensorType type = tileType(group.values.front());
   int64_t rows = type.getDimSize(choice->flipped), columns = type.getDimSize(!choice->flipped);
-  LinearLayout layout = warpgroupAccumulator(rows, columns, warps, choice->permuted);
+  LinearLayout layout = warpgroupAccumulator(rows, columns, warps, *choice);
   group.layout = choice->flipped ? layout.transposed({1, 0}) : layout;
   for (DotOp product : members)
     product.setMultiplier(choice->flipped ? Multiplier::flipped_warpgroup : Multiplier::warpgroup);

@@ -116,7 +116,8 @@ std::optional<WarpgroupChoice> chooseWarpgroups(llvm::ArrayRef<DotOp> products, 
                                                 bool alongRows, bool alongColumns);
 
 /// The accumulator of wgmma's fragments, rows (the left operand's) x columns.
-LinearLayout warpgroupAccumulator(int64_t rows, int64_t columns, int64_t warps, bool permuted);
+LinearLayout warpgroupAccumulator(int64_t rows, int64_t columns, int64_t warps,
+                                  WarpgroupChoice choice);
 /// The row that a thread holds beside its first in every fragment: 8 further in
 /// the plain order.
 int64_t secondRow(const LinearLayout &fragment);

@@ -201,7 +201,8 @@ std::optional<WarpgroupChoice> nova::tile::chooseWarpgroups(ArrayRef<DotOp> prod
 //===----------------------------------------------------------------------===//
 
 LinearLayout nova::tile::warpgroupAccumulator(int64_t rows, int64_t columns, int64_t warpCount,
-                                              bool permuted) {
+                                              WarpgroupChoice choice) {
+  bool permuted = choice.permuted;
   int64_t coreRows = powerOfTwoPart(rows), coreColumns = powerOfTwoPart(columns);
   auto row = [&](int64_t r) { return r * coreColumns; };
   // The fragment's rows by the bits of g, +8, and the warp. Permuted: lanes and
@@ -211,11 +212,11 @@ LinearLayout nova::tile::warpgroupAccumulator(int64_t rows, int64_t columns, int
   LinearLayout::Bases lanes{2, 4}, registers, warps;
   for (int64_t g : permuted ? std::array<int64_t, 3>{2, 16, 4} : std::array<int64_t, 3>{1, 2, 4})
     lanes.push_back(row(g));
-  // Neighbours first: a thread stores them together.
-  if (permuted)
+  // Neighbours along the tile's last dimension first: a thread stores them together.
+  if (permuted && choice.flipped)
     registers = {row(1), 1};
   else
-    registers = {1, row(8)};
+    registers = {1, row(permuted ? 1 : 8)};
   warps = {row(permuted ? 8 : 16), row(32)};
   int64_t nextRow = kRows, lastColumn = coreColumns;
   for (int64_t w = kWarpgroup; w < warpCount; w *= 2) {

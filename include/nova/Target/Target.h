@@ -49,6 +49,8 @@ struct Device {
   int64_t l2Bytes = 0;        ///< Of one core for a CPU, of the device else.
   double dramBytesPerSecond = 0;
   Throughput flops;
+  /// Copies by tensor maps and multiplies by whole warpgroups (wgmma).
+  bool warpgroups = false;
 };
 
 /// The table, in the order in which people are shown it.
