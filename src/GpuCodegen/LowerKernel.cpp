@@ -22,6 +22,9 @@ namespace nova {
 // hide the latency of DRAM behind products of 32 deep tiles; below two there is
 // no ring.
 
+/// Threads of the warps that multiply together.
+static constexpr uint32_t kWarpgroupThreads = 128;
+
 /// Shared memory that the driver takes for itself, for each block.
 static constexpr int64_t kReservedSharedBytes = 1024;
 
@@ -83,7 +86,8 @@ Expected<GpuKernelModule> lowerKernelToNvvm(func::FuncOp kernel,
     return fail(ErrorCode::Internal, "no layouts for its tiles");
 
   GpuKernelModule result;
-  result.threads = program->getAttrOfType<IntegerAttr>(tile::attr::warps).getInt() * kWarpSize;
+  const uint32_t ownThreads = program->getAttrOfType<IntegerAttr>(tile::attr::warps).getInt() * kWarpSize;
+  result.threads = ownThreads;
   if (options.last == KernelStage::Tiled) {
     result.module = std::move(tiled);
     return result;
@@ -96,6 +100,9 @@ Expected<GpuKernelModule> lowerKernelToNvvm(func::FuncOp kernel,
   for (auto [stages, limit] : attempts) {
     OwningOpRef<ModuleOp> module = tiled->clone();
     func::FuncOp candidate = programOf(*module);
+    // A warpgroup alone leaves registers for a second block, more of them do not.
+    if (limit <= half && ownThreads <= kWarpgroupThreads)
+      candidate->setAttr(tile::attr::residentBlocks, builder.getI64IntegerAttr(2));
     if (!candidate->hasAttr(tile::attr::stages))
       candidate->setAttr(tile::attr::stages, builder.getI64IntegerAttr(stages));
     if (failed(run(*module, buildPipelined)))

@@ -174,7 +174,7 @@ LogicalResult Interpreter::execute(Operation *op) {
       .Case([&](CommitOp op) { return executeCommit(op); })
       .Case([&](WaitOp op) { return executeWait(op); })
       .Case([&](LocalLoadOp op) { return executeLocalLoad(op); })
-      .Case([&](ProducerOp op) {
+      .Case([&](RoleOp op) {
         SmallVector<Held> nothing;
         return runBlock(op.getBody().front(), nothing);
       })
@@ -183,6 +183,8 @@ LogicalResult Interpreter::execute(Operation *op) {
       .Case([&](BulkLoadOp op) { return executeBulkLoad(op); })
       .Case([&](AwaitOp op) { return executeAwait(op); })
       .Case([&](ReleaseOp op) { return executeRelease(op); })
+      .Case([&](LocalStoreOp op) { return executeLocalStore(op); })
+      .Case([&](SendOp op) { return executeSend(op); })
       .Default([&](Operation *op) { return executeElements(op); });
 }
 

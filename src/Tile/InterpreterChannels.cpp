@@ -79,20 +79,25 @@ LogicalResult Interpreter::executeAwait(AwaitOp op) {
   if (failed(checkTurn(op, channel, turn, op.getSlot(), op.getPhase())))
     return failure();
   if (channel.sent.empty())
-    return fail(op, "deadlock: the producer sends only " +
+    return fail(op, "deadlock: the sender sends only " +
                         Twine(channel.acquired) + " times");
   if (turn - channel.released >= channel.slots)
-    return fail(op, "deadlock: the producer waits for slot " +
+    return fail(op, "deadlock: the sender waits for slot " +
                         Twine(turn % channel.slots) +
                         ", which was not released");
   Channel::Sent sent = std::move(channel.sent.front());
   channel.sent.pop_front();
   ++waits;
   int64_t bytes = 0;
+  auto acquire = cast<AcquireOp>(sent.acquire);
+  if (!acquire.getBytes() && !sent.isWhole)
+    return fail(acquire, "no send follows what was written into the slot");
   for (const Copy &copy : sent.copies) {
     if (failed(arrive(copy)))
       return failure();
-    auto load = cast<BulkLoadOp>(copy.op);
+    auto load = dyn_cast<BulkLoadOp>(copy.op);
+    if (!load)
+      continue;
     auto type = cast<BufferType>(load.getBuffer().getType());
     Ring::Slot &slot = rings[copy.ring].slots[copy.slot];
     if (load.getTf32())
@@ -100,10 +105,50 @@ LogicalResult Interpreter::executeAwait(AwaitOp op) {
         bits = toTF32(bits);
     bytes += slot.bits.size() * type.getElementType().getIntOrFloatBitWidth() / 8;
   }
-  if (bytes != (int64_t)cast<AcquireOp>(sent.acquire).getBytes())
-    return fail(sent.acquire, "its copies bring " + Twine(bytes) + " bytes");
+  if (acquire.getBytes() && bytes != (int64_t)*acquire.getBytes())
+    return fail(acquire, "its copies bring " + Twine(bytes) + " bytes");
   set(op.getToken(), Held(op.getToken().getType(), tokens.size()));
   tokens.push_back({Token::Wait, false, waits});
+  return success();
+}
+
+LogicalResult Interpreter::executeLocalStore(LocalStoreOp op) {
+  Copy copy;
+  copy.op = op;
+  if (failed(findSlot(op, op.getBuffer(), op.getSlot(), copy.ring, copy.slot)))
+    return failure();
+  // The channel whose turn the slot is: the one acquired last, without copies.
+  Channel *open = nullptr;
+  for (Channel &channel : channels)
+    if (!channel.sent.empty() && !channel.sent.back().isWhole &&
+        !cast<AcquireOp>(channel.sent.back().acquire).getBytes())
+      open = &channel;
+  if (!open)
+    return fail(op, "no slot was acquired for it");
+  const Held &tile = get(op.getValue());
+  ArrayRef<int64_t> shape =
+      cast<BufferType>(op.getBuffer().getType()).getShape();
+  copy.bits.resize(tile.bits.size());
+  copy.source.addresses.resize(tile.bits.size());
+  Coordinates to(shape.size());
+  for (auto [i, bits] : llvm::enumerate(tile.bits)) {
+    Coordinates from = coordinatesOf(tile.shape(), i);
+    for (auto [k, dim] : llvm::enumerate(op.getDims()))
+      to[k] = from[dim];
+    copy.bits[linearOf(shape, to)] = bits;
+  }
+  open->sent.back().copies.push_back(std::move(copy));
+  return success();
+}
+
+LogicalResult Interpreter::executeSend(SendOp op) {
+  Channel &channel = channels[getIndex(op.getChannel())];
+  if (channel.sent.empty() || channel.sent.back().isWhole ||
+      cast<AcquireOp>(channel.sent.back().acquire).getBytes())
+    return fail(op, "no slot of the channel was acquired and written");
+  if (failed(checkTurn(op, channel, channel.acquired - 1, op.getSlot(), {})))
+    return failure();
+  channel.sent.back().isWhole = true;
   return success();
 }
 

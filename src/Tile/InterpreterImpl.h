@@ -57,13 +57,13 @@ struct Copy {
   size_t ring = 0, slot = 0;
 };
 
-/// A channel: what its producer has sent. The producer's side of a program runs
-/// as a whole before the consumers'; that it could not have run so far ahead is
-/// checked when a consumer gets to it.
+/// A channel: what its sender has sent. A role runs as a whole before the next one;
+/// that it could not have run so far ahead is checked when the receiver gets to it.
 struct Channel {
   struct Sent {
     mlir::Operation *acquire = nullptr;
-    std::vector<Copy> copies;
+    std::vector<Copy> copies; ///< Those of stores have no source.
+    bool isWhole = false;     ///< A send followed the stores.
   };
   int64_t slots = 1;
   std::deque<Sent> sent; ///< And not yet awaited.
@@ -151,6 +151,8 @@ private:
   llvm::LogicalResult executeBulkLoad(BulkLoadOp op);
   llvm::LogicalResult executeAwait(AwaitOp op);
   llvm::LogicalResult executeRelease(ReleaseOp op);
+  llvm::LogicalResult executeLocalStore(LocalStoreOp op);
+  llvm::LogicalResult executeSend(SendOp op);
   /// That a side's `count`-th use of a channel is of this slot and phase.
   llvm::LogicalResult checkTurn(mlir::Operation *op, const Channel &channel, int64_t count,
                                 mlir::Value slot, mlir::Value phase);

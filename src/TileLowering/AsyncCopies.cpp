@@ -74,6 +74,11 @@ void ThreadEmitter::emitWait(WaitOp op) {
   scratchBusy = false;
 }
 
+void ThreadEmitter::emitLocalStore(LocalStoreOp op) {
+  storeTurned(registers(op.getValue()), layoutOf(op.getValue()), op.getDims(),
+              slotAt(op.getBuffer(), op.getSlot()));
+}
+
 void ThreadEmitter::emitLocalLoad(LocalLoadOp op) {
   if (isReadByProductOnly(op))
     return;

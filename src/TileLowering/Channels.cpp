@@ -1,4 +1,4 @@
-//===- Channels.cpp - Producers, mbarriers and copies by tensor maps -------===//
+//===- Channels.cpp - Roles, mbarriers and copies by tensor maps -----------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // A channel's slot has two mbarriers (PTX ISA 8.0, 9.7.12.15). The full one counts
-// the producer and the bytes it announced; the empty one counts the consumers'
-// warps. Both sides wait for the parity of a phase: a consumer for its own, the
-// producer, which is one round ahead, for the other.
+// the sender's warps, or the thread that announced copies and their bytes; the empty
+// one counts the receiver's warps. Both sides wait for the parity of a phase: a
+// receiver for its own, the sender, which is one round ahead, for the other.
 //
 //===----------------------------------------------------------------------===//
 #include "ThreadEmitter.h"
@@ -23,9 +23,9 @@ using namespace nova::tile;
 
 static constexpr int64_t kBarrierBytes = 8;
 /// Registers of a multiprocessor; the granularity in which a thread has them, and
-/// the most of them; what a producer needs.
+/// the most of them; what roles need.
 static constexpr int64_t kRegisters = 65536, kRegisterUnit = 8, kMostRegisters = 240,
-                         kProducerRegisters = 40;
+                         kCopierRegisters = 40, kMoverRegisters = 72;
 /// Nanoseconds that a wait may sleep before it looks again.
 static constexpr int64_t kWaitTicks = 10'000'000;
 /// Rows of one copy by a tensor map.
@@ -59,6 +59,20 @@ Value ThreadEmitter::barrierOf(Value channel, Value slot, bool empty) {
   return pointer;
 }
 
+/// Warps that execute `op`.
+static int64_t warpsOf(Operation *op, int64_t others) {
+  auto role = op->getParentOfType<RoleOp>();
+  return role ? (int64_t)role.getWarps() : others;
+}
+
+/// Arrivals that complete a phase of a channel's full, or empty, barriers.
+static int64_t arrivals(ChannelOp channel, bool empty, int64_t others) {
+  for (Operation *user : channel.getResult().getUsers())
+    if (empty ? isa<ReleaseOp>(user) : isa<SendOp>(user))
+      return warpsOf(user, others);
+  return 1; // the thread that announces copies; or nobody, and nobody waits
+}
+
 void ThreadEmitter::initializeChannels() {
   Value first = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, thread, constantI32(0));
   when(first, [&] {
@@ -67,7 +81,7 @@ void ThreadEmitter::initializeChannels() {
         for (bool empty : {false, true})
           assembly(builder, loc, TypeRange(),
                    {barrierOf(channel.getResult(), constantIndex(slot), empty),
-                    constantI32(empty ? warps : 1)},
+                    constantI32(arrivals(channel, empty, warps))},
                    "mbarrier.init.shared::cta.b64 [$0], $1;", "r,r,~{memory}");
     // For the proxy of the copies, too.
     assembly(builder, loc, TypeRange(), ValueRange(), "fence.mbarrier_init.release.cluster;",
@@ -76,54 +90,69 @@ void ThreadEmitter::initializeChannels() {
   NVVM::BarrierOp::create(builder, loc);
 }
 
-LogicalResult ThreadEmitter::emitRoles(ProducerOp producer) {
+/// Registers that a thread of a role needs: one that starts copies, or one that moves
+/// tiles.
+static int64_t registersOf(RoleOp role) {
+  return role.getSingle() ? kCopierRegisters : kMoverRegisters;
+}
+
+LogicalResult ThreadEmitter::emitRoles(RoleOp first) {
   initializeChannels();
-  Value first = constantI32(warps * kWarpSize);
-  Value isProducer =
-      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::uge, thread, first);
-  auto roles = scf::IfOp::create(builder, loc, isProducer, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(builder);
-  // All threads start with as many registers; the producer's warpgroup hands on what
-  // it has no use for. Together they may not exceed what the block has: the kernel
-  // would hang.
-  int64_t groups = warps / kWarpgroup;
-  int64_t start = kRegisters / kResidentBlocks / (kWarpSize * kWarpgroup * (groups + 1)) /
+  // All threads start with as many registers; roles that need fewer hand them on.
+  // Together they may not exceed what the block has: the kernel would hang. The
+  // instruction is a warpgroup's.
+  int64_t groups = (warps + roleWarps) / kWarpgroup;
+  int64_t start = kRegisters / residentBlocks / (kWarpSize * kWarpgroup * groups) /
                   kRegisterUnit * kRegisterUnit;
-  int64_t consumer =
-      std::min(kMostRegisters, (start * (groups + 1) - kProducerRegisters) / groups /
-                                   kRegisterUnit * kRegisterUnit);
-  bool moves = start > kProducerRegisters && consumer > start;
-  auto setRegisters = [&](const char *direction, int64_t count) {
+  int64_t left = start * groups;
+  bool moves = warps % kWarpgroup == 0;
+  program.walk([&](RoleOp role) {
+    left -= registersOf(role) * role.getWarps() / kWarpgroup;
+    moves &= role.getWarps() % kWarpgroup == 0 && registersOf(role) < start;
+  });
+  int64_t rest = std::min(kMostRegisters, left / std::max<int64_t>(1, warps / kWarpgroup) /
+                                              kRegisterUnit * kRegisterUnit);
+  moves &= rest > start;
+  auto setRegisters = [&](int64_t count) {
     if (moves)
       assembly(builder, loc, TypeRange(), ValueRange(),
-               std::string("setmaxnreg.") + direction + ".sync.aligned.u32 " +
-                   std::to_string(count) + ";",
+               std::string("setmaxnreg.") + (count < start ? "dec" : "inc") +
+                   ".sync.aligned.u32 " + std::to_string(count) + ";",
                "~{memory}");
   };
-  // One thread starts all copies.
-  builder.setInsertionPoint(roles.thenYield());
-  setRegisters("dec", kProducerRegisters);
+  auto within = [&](int64_t from, int64_t count) {
+    Value number = arith::SubIOp::create(builder, loc, thread, constantI32(from));
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, number, constantI32(count));
+  };
   LogicalResult done = success();
-  when(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, thread, first), [&] {
-    for (Operation &op : producer.getBody().front()) {
-      loc = op.getLoc();
-      if (succeeded(done))
-        done = emit(&op);
-    }
-  });
-  if (failed(done))
-    return failure();
-  builder.setInsertionPoint(roles.elseYield());
-  setRegisters("inc", consumer);
-  scratchBusy = false;
-  for (Operation *op = producer->getNextNode(); op && !op->hasTrait<OpTrait::IsTerminator>();
-       op = op->getNextNode()) {
-    loc = op->getLoc();
-    if (failed(emit(op)))
-      return failure();
+  int64_t from = warps * kWarpSize;
+  Operation *next = first;
+  for (; auto role = dyn_cast<RoleOp>(next); next = next->getNextNode()) {
+    int64_t count = role.getWarps() * kWarpSize;
+    when(within(from, count), [&] {
+      setRegisters(registersOf(role));
+      when(role.getSingle() ? within(from, 1).getResult() : Value(), [&] {
+        for (Operation &op : role.getBody().front()) {
+          loc = op.getLoc();
+          if (succeeded(done))
+            done = emit(&op);
+        }
+      });
+    });
+    from += count;
   }
-  orderStores(*roles.elseBlock());
-  return success();
+  auto others = scf::IfOp::create(builder, loc, within(0, warps * kWarpSize), /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(others.thenYield());
+  setRegisters(rest);
+  scratchBusy = false;
+  for (; succeeded(done) && !next->hasTrait<OpTrait::IsTerminator>(); next = next->getNextNode()) {
+    loc = next->getLoc();
+    done = emit(next);
+  }
+  if (succeeded(done))
+    orderStores(*others.thenBlock());
+  return done;
 }
 
 static Value parity(OpBuilder &builder, Location loc, Value phase) {
@@ -136,9 +165,11 @@ void ThreadEmitter::emitAcquire(AcquireOp op) {
   NVVM::MBarrierTryWaitParityOp::create(builder, loc,
                                         barrierOf(op.getChannel(), op.getSlot(), /*empty=*/true),
                                         other, constantI32(kWaitTicks));
+  if (!op.getBytes())
+    return;
   assembly(builder, loc, TypeRange(),
            {barrierOf(op.getChannel(), op.getSlot(), /*empty=*/false),
-            constantI32(op.getBytes())},
+            constantI32(*op.getBytes())},
            "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,r,~{memory}");
 }
 
@@ -149,14 +180,27 @@ void ThreadEmitter::emitAwait(AwaitOp op) {
                                         constantI32(kWaitTicks));
 }
 
-void ThreadEmitter::emitRelease(ReleaseOp op) {
-  // Every lane has read before the first of them says so.
+/// One arrival of the warp, after all that its lanes did.
+void ThreadEmitter::arriveOnce(Value barrier) {
   assembly(builder, loc, TypeRange(), ValueRange(), "bar.warp.sync 0xffffffff;", "~{memory}");
   Value lane = arith::AndIOp::create(builder, loc, thread, constantI32(kWarpSize - 1));
   when(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, lane, constantI32(0)), [&] {
-    assembly(builder, loc, TypeRange(), barrierOf(op.getChannel(), op.getSlot(), /*empty=*/true),
-             "mbarrier.arrive.shared::cta.b64 _, [$0];", "r,~{memory}");
+    assembly(builder, loc, TypeRange(), barrier, "mbarrier.arrive.shared::cta.b64 _, [$0];",
+             "r,~{memory}");
   });
+}
+
+void ThreadEmitter::fenceForProducts() {
+  assembly(builder, loc, TypeRange(), ValueRange(), "fence.proxy.async.shared::cta;", "~{memory}");
+}
+
+void ThreadEmitter::emitRelease(ReleaseOp op) {
+  arriveOnce(barrierOf(op.getChannel(), op.getSlot(), /*empty=*/true));
+}
+
+void ThreadEmitter::emitSend(SendOp op) {
+  fenceForProducts();
+  arriveOnce(barrierOf(op.getChannel(), op.getSlot(), /*empty=*/false));
 }
 
 Value ThreadEmitter::tensorMapOf(BulkLoadOp op, int64_t boxRows, SmallVectorImpl<int64_t> &dims) {

@@ -112,11 +112,11 @@ SharedTile nova::tile::slotOf(BufferType type) {
 }
 
 void ThreadEmitter::barrier() {
-  if (!specialized) {
+  if (!roleWarps) {
     NVVM::BarrierOp::create(builder, loc);
     return;
   }
-  // The producer takes no part.
+  // Roles of their own take no part.
   NVVM::BarrierOp::create(builder, loc, TypeRange(), constantI32(kConsumerBarrier),
                           constantI32(warps * kWarpSize), NVVM::BarrierReductionAttr(), Value());
 }
@@ -192,6 +192,30 @@ void ThreadEmitter::storeShared(const Registers &values, const LinearLayout &lay
       LLVM::StoreOp::create(builder, loc, stored, address, vector * tile.elementBytes);
     }
   });
+}
+
+void ThreadEmitter::storeTurned(const Registers &values, const LinearLayout &layout,
+                                ArrayRef<int64_t> order, const SharedTile &tile) {
+  LinearLayout turned = layout.transposed(std::vector<unsigned>(order.begin(), order.end()));
+  // Registers along the innermost dimension come first, where they are.
+  LinearLayout grouped = turned;
+  unsigned last = turned.rank() - 1;
+  auto isInner = [&](int64_t basis) {
+    LinearLayout::Coordinates coords = turned.split(basis);
+    return coords[last] && std::all_of(coords.begin(), coords.end() - 1,
+                                       [](int64_t coord) { return coord == 0; });
+  };
+  std::stable_sort(grouped.registers.begin(), grouped.registers.end(),
+                   [&](int64_t a, int64_t b) { return isInner(a) && !isInner(b); });
+  auto where = registersByCoordinates(layout);
+  Registers regrouped;
+  for (int64_t r = 0; r < grouped.registerCount(); ++r) {
+    LinearLayout::Coordinates there = grouped.registerCoordinates(r), coords(there.size());
+    for (auto [k, dim] : llvm::enumerate(order))
+      coords[dim] = there[k];
+    regrouped.push_back(values[where.at(coords)]);
+  }
+  storeShared(regrouped, grouped, tile);
 }
 
 Registers ThreadEmitter::loadSharedVector(Type element, const LinearLayout &layout,

@@ -5,11 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Divides a program into two roles. Loads that only products of warpgroups read
-// become the producer's: it repeats the program's loops with nothing but these
-// copies in them. What crosses from one role to the other is a ring of slots with a
-// channel: those that one product reads first share one, so that a loop with two
-// products has two rings, each as far ahead as its own slots let it be.
+// Divides a program into roles. Loads that only products of warpgroups read become
+// copies of a role of their own, which repeats the program's loops with nothing but
+// them. What crosses from one role to another is a ring of slots with a channel: those
+// that one product reads first share one, so that a loop with two products has two
+// rings, each as far ahead as its own slots let it be. A float32 operand that lies in
+// memory with k outside, on the right of its products, goes through one role more,
+// which turns it, while the products of the tile before run.
 //
 //===----------------------------------------------------------------------===//
 #include "ThreadEmitter.h"
@@ -29,8 +31,11 @@ using namespace mlir;
 using namespace nova;
 using namespace nova::tile;
 
+/// Slots of a ring between two roles that hold each other up no longer than one tile.
+static constexpr int64_t kTurnedSlots = 2;
+
 namespace {
-/// A load that moves to the producer.
+/// A load that moves to the copying role.
 struct Stream {
   LoadOp load;
   SmallVector<ProductUse> uses;
@@ -44,12 +49,28 @@ struct Stream {
   bool rounds() const { return LoadOp(load).getType().getElementType().isF32(); }
 };
 
-/// Streams of one block that share a channel.
+/// One side's count of a channel.
+struct Turn {
+  Value slot, phase;
+};
+
+/// A channel, its slots, and each side's count where it is used.
+struct Link {
+  Value channel;
+  int64_t slots = 1;
+};
+
+/// Streams of one block that share a channel. One that no product can take as it
+/// lies in memory is sent on by a role that turns it.
 struct Group {
   SmallVector<Stream> streams;
-  int64_t slots = 1;
-  Value channel;
-  Value slot, phase; ///< The consumers'.
+  Link copied;
+  bool turned = false;
+  Link sentOn;
+  Value turnedBuffer;
+
+  /// What reaches the products.
+  const Link &last() const { return turned ? sentOn : copied; }
 };
 
 class Specialization {
@@ -64,13 +85,19 @@ private:
   bool isComputable(Value value, scf::ForOp loop);
   /// Finds the streams of a block, in it those before `end` (null: all).
   void collect(Block &block, scf::ForOp loop, Operation *end);
-  int64_t slotsFor(scf::ForOp loop);
+  int64_t slotsFor(scf::ForOp loop, int64_t most);
   Value copyScalar(OpBuilder &builder, IRMapping &map, Value value);
-  void emitCopies(OpBuilder &builder, IRMapping &map, Group &group, Value slot, Value phase);
-  void createProducer();
+  void createRings(OpBuilder &builder);
+  /// A role that runs through the program's loops with a count of each of `links`
+  /// (null: none) of their groups, and `emit`s the work of one group.
+  using Emit = llvm::function_ref<void(OpBuilder &, IRMapping &, Group &, ArrayRef<Turn>)>;
+  using Links = llvm::function_ref<SmallVector<const Link *>(const Group &)>;
+  void createRole(OpBuilder &builder, int64_t roleWarps, bool single, Links links, Emit emit);
+  void copy(OpBuilder &builder, IRMapping &map, Group &group, Turn turn);
+  void turn(OpBuilder &builder, Group &group, Turn from, Turn to);
   void rewriteConsumers();
-  void consume(Group &group);
-  std::pair<Value, Value> next(OpBuilder &builder, Value slot, Value phase, int64_t slots);
+  void consume(Group &group, Turn turn);
+  Turn next(OpBuilder &builder, Turn turn, int64_t slots);
 
   func::FuncOp program;
   Block &body;
@@ -108,26 +135,43 @@ std::optional<Stream> Specialization::streamOf(LoadOp load) {
   return Stream{load, *uses, {(int64_t)order[1], (int64_t)order[0]}, {}};
 }
 
-int64_t Specialization::slotsFor(scf::ForOp loop) {
+int64_t Specialization::slotsFor(scf::ForOp loop, int64_t most) {
   if (!loop)
     return 1;
   APInt lower, upper, step;
   if (!matchPattern(loop.getLowerBound(), m_ConstantInt(&lower)) ||
       !matchPattern(loop.getUpperBound(), m_ConstantInt(&upper)) ||
       !matchPattern(loop.getStep(), m_ConstantInt(&step)))
-    return stages;
+    return most;
   int64_t trips = (upper.getSExtValue() - lower.getSExtValue() + step.getSExtValue() - 1) /
                   step.getSExtValue();
-  return std::clamp<int64_t>(trips, 1, stages);
+  return std::clamp<int64_t>(trips, 1, most);
+}
+
+/// No descriptor reads it as its slot holds it: float32 on the right of a product,
+/// with k outside.
+static bool mustTurn(const Stream &stream, const ProductUse &use) {
+  bool flipped = use.dot().getMultiplier() == Multiplier::flipped_warpgroup;
+  bool onTheRight = use.number() != (flipped ? 1 : 0);
+  int64_t inner = use.transposed ? 1 - stream.order[1] : stream.order[1];
+  return stream.rounds() && onTheRight && inner != 1 - (int64_t)use.number();
 }
 
 void Specialization::collect(Block &block, scf::ForOp loop, Operation *end) {
   llvm::MapVector<Operation *, Group> byReader;
+  SmallVector<Group> turned;
   for (LoadOp load : block.getOps<LoadOp>()) {
     std::optional<Stream> stream = streamOf(load);
     if (!stream || (end && !load->isBeforeInBlock(end)) ||
         !llvm::all_of(load.getOffsets(), [&](Value offset) { return isComputable(offset, loop); }))
       continue;
+    if (loop && llvm::all_of(stream->uses,
+                             [&](const ProductUse &use) { return mustTurn(*stream, use); })) {
+      turned.emplace_back();
+      turned.back().streams.push_back(*stream);
+      turned.back().turned = true;
+      continue;
+    }
     // The product that reads it first.
     Operation *first = nullptr;
     for (const ProductUse &use : stream->uses) {
@@ -137,10 +181,15 @@ void Specialization::collect(Block &block, scf::ForOp loop, Operation *end) {
     }
     byReader[first].streams.push_back(*stream);
   }
-  for (auto &[reader, group] : byReader) {
-    group.slots = slotsFor(loop);
+  auto add = [&](Group &group) {
+    group.copied.slots = slotsFor(loop, stages);
+    group.sentOn.slots = slotsFor(loop, kTurnedSlots);
     groups[loop].push_back(std::move(group));
-  }
+  };
+  for (auto &[reader, group] : byReader)
+    add(group);
+  for (Group &group : turned)
+    add(group);
 }
 
 Value Specialization::copyScalar(OpBuilder &builder, IRMapping &map, Value value) {
@@ -153,23 +202,104 @@ Value Specialization::copyScalar(OpBuilder &builder, IRMapping &map, Value value
   return map.lookup(value);
 }
 
-std::pair<Value, Value> Specialization::next(OpBuilder &builder, Value slot, Value phase,
-                                             int64_t slots) {
+Turn Specialization::next(OpBuilder &builder, Turn turn, int64_t slots) {
   Location loc = program.getLoc();
-  Value up = arith::AddIOp::create(builder, loc, slot, index(builder, loc, 1));
+  Value up = arith::AddIOp::create(builder, loc, turn.slot, index(builder, loc, 1));
   Value wraps = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, up,
                                       index(builder, loc, slots));
   return {arith::SelectOp::create(builder, loc, wraps, index(builder, loc, 0), up),
-          arith::XOrIOp::create(builder, loc, phase, wraps)};
+          arith::XOrIOp::create(builder, loc, turn.phase, wraps)};
 }
 
-void Specialization::emitCopies(OpBuilder &builder, IRMapping &map, Group &group, Value slot,
-                                Value phase) {
+static Turn firstTurn(OpBuilder &builder, Location loc) {
+  return {index(builder, loc, 0),
+          arith::ConstantOp::create(builder, loc, builder.getBoolAttr(false))};
+}
+
+void Specialization::createRings(OpBuilder &builder) {
+  Location loc = program.getLoc();
+  auto open = [&](Link &link) {
+    link.channel =
+        ChannelOp::create(builder, loc, ChannelType::get(builder.getContext(), link.slots));
+  };
+  auto ring = [&](RankedTensorType type, ArrayRef<int64_t> order, int64_t slots) {
+    return AllocOp::create(
+        builder, loc,
+        panelBufferType({type.getDimSize(order[0]), type.getDimSize(order[1])},
+                        type.getElementType(), slots));
+  };
+  for (auto &[loop, members] : groups)
+    for (Group &group : members) {
+      open(group.copied);
+      for (Stream &stream : group.streams)
+        stream.buffer = ring(stream.load.getType(), stream.order, group.copied.slots);
+      if (!group.turned)
+        continue;
+      open(group.sentOn);
+      Stream &stream = group.streams.front();
+      group.turnedBuffer = ring(stream.load.getType(), {stream.order[1], stream.order[0]},
+                                group.sentOn.slots);
+    }
+}
+
+void Specialization::createRole(OpBuilder &builder, int64_t roleWarps, bool single, Links links,
+                                Emit emit) {
+  Location loc = program.getLoc();
+  auto role = RoleOp::create(builder, loc, roleWarps, single);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(&role.getBody().emplaceBlock());
+  IRMapping top;
+  // In the order in which the products come.
+  for (Operation &op : llvm::make_early_inc_range(body)) {
+    if (auto load = dyn_cast<LoadOp>(op); load && groups.count(nullptr))
+      for (Group &group : groups[nullptr])
+        if (group.streams.front().load == load && !links(group).empty())
+          emit(builder, top, group,
+               SmallVector<Turn>(links(group).size(), firstTurn(builder, loc)));
+    auto loop = dyn_cast<scf::ForOp>(op);
+    auto found = loop ? groups.find(loop) : groups.end();
+    if (found == groups.end())
+      continue;
+    SmallVector<Value> counts;
+    for (Group &group : found->second)
+      for (size_t i = 0; i < links(group).size(); ++i) {
+        Turn first = firstTurn(builder, loc);
+        counts.append({first.slot, first.phase});
+      }
+    if (counts.empty())
+      continue;
+    Value lower = copyScalar(builder, top, loop.getLowerBound()),
+          upper = copyScalar(builder, top, loop.getUpperBound()),
+          step = copyScalar(builder, top, loop.getStep());
+    auto copies = scf::ForOp::create(builder, loc, lower, upper, step, counts);
+    OpBuilder inner = OpBuilder::atBlockBegin(copies.getBody());
+    IRMapping map(top);
+    map.map(loop.getInductionVar(), copies.getInductionVar());
+    SmallVector<Value> advanced;
+    unsigned used = 0;
+    for (Group &group : found->second) {
+      SmallVector<Turn> turns;
+      for (size_t i = 0; i < links(group).size(); ++i, used += 2)
+        turns.push_back({copies.getRegionIterArg(used), copies.getRegionIterArg(used + 1)});
+      if (turns.empty())
+        continue;
+      emit(inner, map, group, turns);
+      for (auto [turn, link] : llvm::zip(turns, links(group))) {
+        Turn following = next(inner, turn, link->slots);
+        advanced.append({following.slot, following.phase});
+      }
+    }
+    scf::YieldOp::create(inner, loc, advanced);
+  }
+}
+
+void Specialization::copy(OpBuilder &builder, IRMapping &map, Group &group, Turn turn) {
   Location loc = program.getLoc();
   int64_t bytes = 0;
   for (const Stream &stream : group.streams)
     bytes += stream.bytes();
-  AcquireOp::create(builder, loc, group.channel, slot, phase, bytes);
+  AcquireOp::create(builder, loc, group.copied.channel, turn.slot, turn.phase,
+                    builder.getI64IntegerAttr(bytes));
   for (Stream &stream : group.streams) {
     SmallVector<Value> offsets;
     for (Value offset : stream.load.getOffsets())
@@ -180,73 +310,35 @@ void Specialization::emitCopies(OpBuilder &builder, IRMapping &map, Group &group
       bounds.push_back(stream.load.getBounds()[dim]);
     }
     BulkLoadOp::create(builder, stream.load.getLoc(), stream.load.getMemory(), offsets,
-                       stream.buffer, slot, group.channel, builder.getDenseI64ArrayAttr(along),
-                       builder.getDenseI64ArrayAttr(bounds),
+                       stream.buffer, turn.slot, group.copied.channel,
+                       builder.getDenseI64ArrayAttr(along), builder.getDenseI64ArrayAttr(bounds),
                        stream.rounds() ? builder.getUnitAttr() : UnitAttr());
   }
 }
 
-void Specialization::createProducer() {
-  OpBuilder builder = OpBuilder::atBlockBegin(&body);
-  Location loc = program.getLoc();
-  for (auto &[loop, members] : groups)
-    for (Group &group : members) {
-      group.channel =
-          ChannelOp::create(builder, loc, ChannelType::get(builder.getContext(), group.slots));
-      for (Stream &stream : group.streams) {
-        RankedTensorType type = stream.load.getType();
-        stream.buffer = AllocOp::create(
-            builder, loc,
-            panelBufferType({type.getDimSize(stream.order[0]), type.getDimSize(stream.order[1])},
-                            type.getElementType(), group.slots));
-      }
-    }
-  auto producer = ProducerOp::create(builder, loc);
-  builder.setInsertionPointToStart(&producer.getBody().emplaceBlock());
-  auto no = [&] { return arith::ConstantOp::create(builder, loc, builder.getBoolAttr(false)); };
-  IRMapping top;
-  // In the order in which consumers get to them.
-  for (Operation &op : llvm::make_early_inc_range(body)) {
-    if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      auto found = groups.find(loop);
-      if (found == groups.end())
-        continue;
-      SmallVector<Group> &members = found->second;
-      SmallVector<Value> counters;
-      for (size_t i = 0; i < members.size(); ++i) {
-        counters.push_back(index(builder, loc, 0));
-        counters.push_back(no());
-      }
-      Value lower = copyScalar(builder, top, loop.getLowerBound()),
-            upper = copyScalar(builder, top, loop.getUpperBound()),
-            step = copyScalar(builder, top, loop.getStep());
-      auto copies = scf::ForOp::create(builder, loc, lower, upper, step, counters);
-      OpBuilder inner = OpBuilder::atBlockBegin(copies.getBody());
-      IRMapping map(top);
-      map.map(loop.getInductionVar(), copies.getInductionVar());
-      SmallVector<Value> advanced;
-      for (auto [i, group] : llvm::enumerate(members)) {
-        Value slot = copies.getRegionIterArg(2 * i), phase = copies.getRegionIterArg(2 * i + 1);
-        emitCopies(inner, map, group, slot, phase);
-        auto [nextSlot, nextPhase] = next(inner, slot, phase, group.slots);
-        advanced.push_back(nextSlot);
-        advanced.push_back(nextPhase);
-      }
-      scf::YieldOp::create(inner, loc, advanced);
-      continue;
-    }
-    auto load = dyn_cast<LoadOp>(op);
-    if (!load || !groups.count(nullptr))
-      continue;
-    for (Group &group : groups[nullptr])
-      if (group.streams.front().load == load)
-        emitCopies(builder, top, group, index(builder, loc, 0), no());
-  }
+void Specialization::turn(OpBuilder &builder, Group &group, Turn from, Turn to) {
+  Stream &stream = group.streams.front();
+  Location loc = stream.load.getLoc();
+  // The tile as its slot has it: its neighbours in memory along dimension 1.
+  auto buffer = cast<BufferType>(stream.buffer.getType());
+  int64_t rows = buffer.getShape()[0], columns = buffer.getShape()[1];
+  LinearLayout layout = transposingLayout({columns, rows}, kWarpgroup).transposed({1, 0});
+  auto type = RankedTensorType::get({rows, columns}, buffer.getElementType(),
+                                    LayoutAttr::get(builder.getContext(), layout));
+  Value token = AwaitOp::create(builder, loc, TokenType::get(builder.getContext()),
+                                group.copied.channel, from.slot, from.phase);
+  Value tile = LocalLoadOp::create(builder, loc, type, stream.buffer, from.slot, token,
+                                   builder.getDenseI64ArrayAttr({0, 1}));
+  AcquireOp::create(builder, loc, group.sentOn.channel, to.slot, to.phase, IntegerAttr());
+  LocalStoreOp::create(builder, loc, tile, group.turnedBuffer, to.slot,
+                       builder.getDenseI64ArrayAttr({1, 0}));
+  SendOp::create(builder, loc, group.sentOn.channel, to.slot);
+  ReleaseOp::create(builder, loc, group.copied.channel, from.slot);
 }
 
 /// Makes the consumers wait for the group's slot, read it and, where it is used
 /// again, release it.
-void Specialization::consume(Group &group) {
+void Specialization::consume(Group &group, Turn turn) {
   Block *block = group.streams.front().load->getBlock();
   Location loc = program.getLoc();
   Operation *first = nullptr, *last = nullptr;
@@ -259,41 +351,41 @@ void Specialization::consume(Group &group) {
         last = reader;
     }
   OpBuilder builder(first);
-  Value token =
-      AwaitOp::create(builder, loc, TokenType::get(builder.getContext()), group.channel, group.slot,
-                      group.phase);
+  const Link &link = group.last();
+  Value token = AwaitOp::create(builder, loc, TokenType::get(builder.getContext()), link.channel,
+                                turn.slot, turn.phase);
   for (Stream &stream : group.streams) {
+    Value buffer = group.turned ? group.turnedBuffer : stream.buffer;
     for (const ProductUse &use : stream.uses) {
-      DotOp dot = use.dot();
-      builder.setInsertionPoint(dot);
+      builder.setInsertionPoint(use.operand->getOwner());
       auto type = cast<RankedTensorType>(use.operand->get().getType());
       SmallVector<int64_t> dims;
       for (int64_t dim : stream.order)
         dims.push_back(use.transposed ? 1 - dim : dim);
-      bool flipped = dot.getMultiplier() == Multiplier::flipped_warpgroup;
-      bool onTheRight = use.number() != (flipped ? 1 : 0);
-      bool kInner = dims[1] == 1 - (int64_t)use.number();
-      if (onTheRight && !kInner && stream.rounds()) {
-        // Descriptors cannot read it so: it is written once more, transposed.
+      if (group.turned)
+        std::swap(dims[0], dims[1]);
+      Type read = type;
+      bool turns = !group.turned && mustTurn(stream, use);
+      if (turns) {
+        // Read to be written once more, transposed.
         unsigned side = use.number();
-        LinearLayout layout = transposingLayout(
-            {type.getDimSize(side), type.getDimSize(1 - side)}, warps);
+        LinearLayout layout =
+            transposingLayout({type.getDimSize(side), type.getDimSize(1 - side)}, warps);
         if (side == 1)
           layout = layout.transposed({1, 0});
-        auto own = RankedTensorType::get(type.getShape(), type.getElementType(),
-                                         LayoutAttr::get(builder.getContext(), layout));
-        Value read = LocalLoadOp::create(builder, stream.load.getLoc(), own, stream.buffer,
-                                         group.slot, token, builder.getDenseI64ArrayAttr(dims));
-        use.operand->set(ConvertOp::create(builder, stream.load.getLoc(), type, read));
-        continue;
+        read = RankedTensorType::get(type.getShape(), type.getElementType(),
+                                     LayoutAttr::get(builder.getContext(), layout));
       }
-      use.operand->set(LocalLoadOp::create(builder, stream.load.getLoc(), type, stream.buffer,
-                                           group.slot, token, builder.getDenseI64ArrayAttr(dims)));
+      Value tile = LocalLoadOp::create(builder, stream.load.getLoc(), read, buffer, turn.slot,
+                                       token, builder.getDenseI64ArrayAttr(dims));
+      if (turns)
+        tile = ConvertOp::create(builder, stream.load.getLoc(), type, tile);
+      use.operand->set(tile);
     }
   }
   if (isa<scf::ForOp>(block->getParentOp())) {
     builder.setInsertionPointAfter(last);
-    ReleaseOp::create(builder, loc, group.channel, group.slot);
+    ReleaseOp::create(builder, loc, link.channel, turn.slot);
   }
 }
 
@@ -304,37 +396,32 @@ void Specialization::rewriteConsumers() {
     if (!op) {
       for (Group &group : members) {
         builder.setInsertionPoint(group.streams.front().load);
-        group.slot = index(builder, loc, 0);
-        group.phase = arith::ConstantOp::create(builder, loc, builder.getBoolAttr(false));
-        consume(group);
+        consume(group, firstTurn(builder, loc));
       }
       continue;
     }
     auto loop = cast<scf::ForOp>(op);
     builder.setInsertionPoint(loop);
-    SmallVector<Value> counters;
+    SmallVector<Value> counts;
     for (size_t i = 0; i < members.size(); ++i) {
-      counters.push_back(index(builder, loc, 0));
-      counters.push_back(arith::ConstantOp::create(builder, loc, builder.getBoolAttr(false)));
+      Turn first = firstTurn(builder, loc);
+      counts.append({first.slot, first.phase});
     }
     unsigned before = loop.getNumRegionIterArgs();
     auto wider = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
-        builder, counters, /*replaceInitOperandUsesInLoop=*/false,
+        builder, counts, /*replaceInitOperandUsesInLoop=*/false,
         [&, &members = members](OpBuilder &inner, Location, ArrayRef<BlockArgument> arguments) {
           SmallVector<Value> advanced;
           for (auto [i, group] : llvm::enumerate(members)) {
-            auto [slot, phase] =
-                next(inner, arguments[2 * i], arguments[2 * i + 1], group.slots);
-            advanced.push_back(slot);
-            advanced.push_back(phase);
+            Turn following =
+                next(inner, {arguments[2 * i], arguments[2 * i + 1]}, group.last().slots);
+            advanced.append({following.slot, following.phase});
           }
           return advanced;
         }));
-    for (auto [i, group] : llvm::enumerate(members)) {
-      group.slot = wider.getRegionIterArg(before + 2 * i);
-      group.phase = wider.getRegionIterArg(before + 2 * i + 1);
-      consume(group);
-    }
+    for (auto [i, group] : llvm::enumerate(members))
+      consume(group,
+              {wider.getRegionIterArg(before + 2 * i), wider.getRegionIterArg(before + 2 * i + 1)});
   }
   // Loads, and what led from them to the products, have no use any more.
   for (auto &[op, members] : groups)
@@ -363,7 +450,27 @@ void Specialization::run() {
   collect(body, {}, end);
   if (groups.empty())
     return;
-  createProducer();
+  OpBuilder builder = OpBuilder::atBlockBegin(&body);
+  createRings(builder);
+  createRole(
+      builder, kWarpgroup, /*single=*/true,
+      [](const Group &group) { return SmallVector<const Link *>{&group.copied}; },
+      [&](OpBuilder &at, IRMapping &map, Group &group, ArrayRef<Turn> turns) {
+        copy(at, map, group, turns[0]);
+      });
+  bool turns = llvm::any_of(groups, [](const auto &entry) {
+    return llvm::any_of(entry.second, [](const Group &group) { return group.turned; });
+  });
+  if (turns)
+    createRole(
+        builder, kWarpgroup, /*single=*/false,
+        [](const Group &group) {
+          return group.turned ? SmallVector<const Link *>{&group.copied, &group.sentOn}
+                              : SmallVector<const Link *>();
+        },
+        [&](OpBuilder &at, IRMapping &, Group &group, ArrayRef<Turn> both) {
+          turn(at, group, both[0], both[1]);
+        });
   rewriteConsumers();
 }
 

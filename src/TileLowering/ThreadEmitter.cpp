@@ -43,12 +43,14 @@ FailureOr<LLVM::LLVMFuncOp> ThreadEmitter::run() {
   }
   kernel = LLVM::LLVMFuncOp::create(builder, loc, name, type);
   kernel->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
-  program.walk([&](ProducerOp) { specialized = true; });
-  int64_t threads = (warps + (specialized ? kWarpgroup : 0)) * kWarpSize;
+  if (auto resident = program->getAttrOfType<IntegerAttr>(tile::attr::residentBlocks))
+    residentBlocks = resident.getInt();
+  program.walk([&](RoleOp role) { roleWarps += role.getWarps(); });
+  int64_t threads = (warps + roleWarps) * kWarpSize;
   kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                   builder.getDenseI32ArrayAttr({(int32_t)threads, 1, 1}));
-  if (specialized)
-    kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(kResidentBlocks));
+  if (roleWarps)
+    kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(residentBlocks));
   for (unsigned i = 0; i < parameters.size(); ++i) {
     auto alignment = program.getArgAttrOfType<IntegerAttr>(i, tile::attr::alignment);
     kernel.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
@@ -68,7 +70,7 @@ FailureOr<LLVM::LLVMFuncOp> ThreadEmitter::run() {
     scalars.map(from, to);
   LogicalResult done = emitBlock(program.getBody().front());
   marker.erase();
-  if (!specialized)
+  if (!roleWarps)
     orderStores(*block);
   declareTensorMaps();
   scratchBytes = llvm::alignTo(scratchBytes, kRingAlignment);
@@ -177,8 +179,8 @@ void ThreadEmitter::when(Value condition, llvm::function_ref<void()> body) {
 LogicalResult ThreadEmitter::emitBlock(Block &block) {
   for (Operation &op : block.without_terminator()) {
     loc = op.getLoc();
-    if (auto producer = dyn_cast<ProducerOp>(op))
-      return emitRoles(producer); // and everything behind it
+    if (auto role = dyn_cast<RoleOp>(op))
+      return emitRoles(role); // and everything behind it
     if (failed(emit(&op)))
       return failure();
   }
@@ -226,6 +228,8 @@ LogicalResult ThreadEmitter::emit(Operation *op) {
       .Case([&](BulkLoadOp load) { return emitBulkLoad(load); })
       .Case([&](AwaitOp await) { return emitAwait(await), success(); })
       .Case([&](ReleaseOp release) { return emitRelease(release), success(); })
+      .Case([&](LocalStoreOp store) { return emitLocalStore(store), success(); })
+      .Case([&](SendOp send) { return emitSend(send), success(); })
       .Case([&](scf::ForOp loop) { return emitFor(loop); })
       .Case([&](scf::IfOp branch) { return emitIf(branch); })
       .Default([&](Operation *op) {
@@ -333,7 +337,7 @@ void ThreadEmitter::emitAny(AnyOp op) {
   auto joined = assembly(
       builder, loc, builder.getI32Type(), word,
       "{ .reg .pred p, q; setp.ne.u32 p, $1, 0; barrier.cta.red.or.pred.aligned q, " +
-          (specialized ? std::to_string(kConsumerBarrier) + ", " + std::to_string(warps * kWarpSize)
+          (roleWarps ? std::to_string(kConsumerBarrier) + ", " + std::to_string(warps * kWarpSize)
                        : "0") +
           ", p; selp.u32 $0, 1, 0, q; }",
       "=r,r");

@@ -24,9 +24,6 @@ namespace nova::tile {
 /// wide as a swizzle repeats.
 inline constexpr int64_t kRingAlignment = 1024;
 
-/// Blocks of a program with a producer that a multiprocessor holds.
-inline constexpr int64_t kResidentBlocks = 1;
-
 /// The named barrier of the consumers; 0 is the block's.
 inline constexpr int64_t kConsumerBarrier = 1;
 
@@ -118,6 +115,10 @@ private:
   // --- SharedMemory.cpp
   void emitConvert(ConvertOp op);
   void storeShared(const Registers &values, const LinearLayout &layout, const SharedTile &tile);
+  /// The same, of a tile whose dimension order[i] is dimension i there, with
+  /// registers regrouped so that stores are wide.
+  void storeTurned(const Registers &values, const LinearLayout &layout,
+                   llvm::ArrayRef<int64_t> order, const SharedTile &tile);
   Registers loadShared(mlir::Type element, const LinearLayout &layout, const SharedTile &tile);
   /// Loads the `count` registers from `first` on, neighbours in memory.
   Registers loadSharedVector(mlir::Type element, const LinearLayout &layout, const SharedTile &tile,
@@ -141,6 +142,7 @@ private:
   mlir::LogicalResult emitAsyncLoad(AsyncLoadOp op);
   void emitWait(WaitOp op);
   void emitLocalLoad(LocalLoadOp op);
+  void emitLocalStore(LocalStoreOp op);
   /// The slot that a local_load reads.
   SharedTile slotAt(mlir::Value buffer, mlir::Value slot);
 
@@ -149,8 +151,13 @@ private:
   mlir::Value ringBase(int64_t bytes, int64_t alignment);
 
   // --- Channels.cpp
+  /// What threads wrote to shared memory becomes visible to wgmma, which reads through
+  /// another proxy.
+  void fenceForProducts();
+  void arriveOnce(mlir::Value barrier);
   void emitChannel(ChannelOp op);
-  mlir::LogicalResult emitRoles(ProducerOp producer);
+  mlir::LogicalResult emitRoles(RoleOp first);
+  void emitSend(SendOp op);
   void emitAcquire(AcquireOp op);
   mlir::LogicalResult emitBulkLoad(BulkLoadOp op);
   void emitAwait(AwaitOp op);
@@ -169,9 +176,9 @@ private:
   /// bit of the warp's number moves it.
   mlir::Value descriptor(const SharedTile &tile, bool kInner, llvm::ArrayRef<int64_t> warpImages);
   /// Plans to write `source` (transposed or not: side x k) to panels at `base` of the
-  /// scratch area, rounded to tf32 on demand.
-  SharedTile stageInPanels(mlir::Value source, bool transposed, mlir::Type element, bool round,
-                           int64_t base, llvm::SmallVectorImpl<std::function<void()>> &writes);
+  /// scratch area, float32 rounded to tf32.
+  SharedTile stageInPanels(mlir::Value source, bool transposed, int64_t base,
+                           llvm::SmallVectorImpl<std::function<void()>> &writes);
 
   // --- Reduction.cpp
   mlir::LogicalResult emitReduce(ReduceOp op);
@@ -228,8 +235,9 @@ private:
   llvm::DenseMap<mlir::Value, Registers> tiles;
   mlir::IRMapping scalars;
   std::map<std::vector<int64_t>, mlir::Value> linear;
-  /// One more warp, the producer, runs beside the others.
-  bool specialized = false;
+  int64_t residentBlocks = 1;
+  /// Warps of roles of their own, which run beside the others.
+  int64_t roleWarps = 0;
   llvm::SmallVector<ChannelOp> channels;
   llvm::SmallVector<mlir::DictionaryAttr> tensorMaps;
   int64_t scratchBytes = 0;

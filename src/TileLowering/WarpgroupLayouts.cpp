@@ -88,7 +88,9 @@ bool nova::tile::isMappable(LoadOp load) {
     return false;
   if (rows % 8)
     return false;
-  if (argumentAlignment(access.memory) % kMapAlignment)
+  // The first coordinate of a copy must be a multiple of 16 bytes, too.
+  if (argumentAlignment(access.memory) % kMapAlignment ||
+      knownDivisor(access.offsets[access.along[order[0]]]) * bytes % kMapAlignment)
     return false;
   MemRefType memory = access.memoryType();
   SmallVector<int64_t> strides;

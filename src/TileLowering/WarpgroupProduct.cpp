@@ -79,45 +79,26 @@ Value ThreadEmitter::descriptor(const SharedTile &tile, bool kInner, ArrayRef<in
       arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(constant)));
 }
 
-SharedTile ThreadEmitter::stageInPanels(Value source, bool transposed, Type element, bool round,
-                                        int64_t base, SmallVectorImpl<std::function<void()>> &writes) {
-  LinearLayout from = layoutOf(source);
-  if (transposed)
-    from = from.transposed({1, 0});
-  SharedTile tile = sharedPanels(from.core, from.outer, element.getIntOrFloatBitWidth() / 8);
+SharedTile ThreadEmitter::stageInPanels(Value source, bool transposed, int64_t base,
+                                        SmallVectorImpl<std::function<void()>> &writes) {
+  LinearLayout layout = layoutOf(source);
+  SmallVector<int64_t> order = transposed ? SmallVector<int64_t>{1, 0} : SmallVector<int64_t>{0, 1};
+  LinearLayout turned = layout.transposed(std::vector<unsigned>(order.begin(), order.end()));
+  Type element = cast<RankedTensorType>(source.getType()).getElementType();
+  SharedTile tile =
+      sharedPanels(turned.core, turned.outer, element.getIntOrFloatBitWidth() / 8);
   tile.base = constantI32(base);
-  // Registers along k first, for wide stores.
-  LinearLayout to = from;
-  std::stable_sort(to.registers.begin(), to.registers.end(), [&](int64_t a, int64_t b) {
-    return from.split(a)[0] == 0 && from.split(b)[0] != 0;
-  });
-  writes.push_back([this, source, transposed, from, to, tile, round] {
-    std::vector<int64_t> mapping;
-    (void)from.sameThreads(to, &mapping);
-    // Of the transposed tile: repeats may come in another order.
-    Registers held = registers(source);
-    if (transposed) {
-      auto where = registersByCoordinates(layoutOf(source));
-      Registers turned;
-      for (int64_t r = 0; r < from.registerCount(); ++r) {
-        auto coords = from.registerCoordinates(r);
-        turned.push_back(held[where.at({coords[1], coords[0]})]);
-      }
-      held = std::move(turned);
-    }
-    Registers values;
-    for (int64_t r : mapping) {
-      Value value = held[r];
-      if (round) {
+  writes.push_back([this, source, layout, order, element, tile] {
+    Registers values = registers(source);
+    if (element.isF32())
+      for (Value &value : values) {
         auto i32 = builder.getI32Type();
-        value = LLVM::BitcastOp::create(builder, loc, i32, value);
-        value = assembly(builder, loc, i32, value, "cvt.rna.tf32.f32 $0, $1;", "=r,r", false)
-                    .getResult(0);
-        value = LLVM::BitcastOp::create(builder, loc, builder.getF32Type(), value);
+        Value bits = LLVM::BitcastOp::create(builder, loc, i32, value);
+        bits = assembly(builder, loc, i32, bits, "cvt.rna.tf32.f32 $0, $1;", "=r,r", false)
+                   .getResult(0);
+        value = LLVM::BitcastOp::create(builder, loc, element, bits);
       }
-      values.push_back(value);
-    }
-    storeShared(values, to, tile);
+    storeTurned(values, layout, order, tile);
   });
   return tile;
 }
@@ -143,7 +124,7 @@ LogicalResult ThreadEmitter::emitWarpgroupDot(DotOp op) {
     }
     Value source =
         tiles.contains(operand) ? operand : operand.getDefiningOp<ConvertOp>().getOperand();
-    SharedTile tile = stageInPanels(source, number == 1, element, tf32, scratch, writes);
+    SharedTile tile = stageInPanels(source, number == 1, scratch, writes);
     scratch += llvm::alignTo(tile.bytes(), kRingAlignment);
     return {tile, true, elementBytes};
   };
@@ -172,8 +153,7 @@ LogicalResult ThreadEmitter::emitWarpgroupDot(DotOp op) {
     beginScratch(scratch);
     for (auto &write : writes)
       write();
-    // wgmma reads through another proxy than threads write.
-    assembly(builder, loc, TypeRange(), ValueRange(), "fence.proxy.async.shared::cta;", "~{memory}");
+    fenceForProducts();
     scratchWritten();
   }
 

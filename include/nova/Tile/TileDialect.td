@@ -52,12 +52,13 @@ def Tile_Dialect : Dialect {
     a producer in other warps (full and empty barriers) and a producer in the same
     warps (copy groups and block barriers) are the same program.
 
-    **Roles.** A program may begin with a `tile.producer`: its region is what one
-    warp of its own does, while `tile.warps` others, the consumers, do the rest. The
-    two meet in `!tile.channel`s only: the producer acquires a slot (waits until it
-    is empty), and starts copies into the rings that go with it; a consumer awaits
-    the slot, reads it, releases it. All consumers execute the same operations, and
-    the order in which each side uses a channel is the program's.
+    **Roles.** A program may begin with `tile.role`s: what warps of their own do,
+    while `tile.warps` others do the rest. Roles meet in `!tile.channel`s only: a
+    sender acquires a slot (waits until it is empty) and fills the rings that go with
+    it, by copies of its own or by stores; a receiver awaits the slot, reads it,
+    releases it. A channel has one sender and one receiver. All warps of a role
+    execute the same operations, and the order in which it uses a channel is the
+    program's.
 
     **Edges are part of access.** Along each of its dimensions a load or store says
     whether the tile may hang over the memory's edge (`bounds`). What lies outside
@@ -162,10 +163,10 @@ def Tile_Buffer : Tile_Type<"Buffer", "buffer"> {
 }
 
 def Tile_Channel : Tile_Type<"Channel", "channel"> {
-  let summary = "What a producer and the consumers of a ring tell each other";
+  let summary = "What the sender and the receiver of a ring tell each other";
   let description = [{
-    For each of `slots` slots: a full barrier, that copies into the slot have
-    arrived, and an empty one, that all have read it. The n-th use of a channel, by
+    For each of `slots` slots: a full barrier, that what was sent has arrived in the
+    slot, and an empty one, that all have read it. The n-th use of a channel, by
     either side, is of slot n mod slots in phase (n / slots) mod 2; whoever uses it
     counts slot and phase along.
   }];

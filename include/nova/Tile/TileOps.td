@@ -247,15 +247,17 @@ def Tile_LocalLoadOp : Tile_Op<"local_load", [MemoryEffects<[MemRead]>]> {
 // Roles and channels
 //===----------------------------------------------------------------------===//
 
-def Tile_ProducerOp : Tile_Op<"producer", [SingleBlock, NoTerminator, RecursiveMemoryEffects]> {
-  let summary = "what the warp that copies does, beside the rest of the program";
+def Tile_RoleOp : Tile_Op<"role", [SingleBlock, NoTerminator, RecursiveMemoryEffects]> {
+  let summary = "what warps of their own do, beside the rest of the program";
   let description = [{
-    At most one in a program, at its top level, after the rings and channels that it
-    uses. The region holds loops, scalars and the operations of its side of a
-    channel; it computes its own scalars.
+    Roles stand at the program's top level, after the rings and channels that they
+    use, each after those whose channels it receives from. The region holds loops,
+    scalars and the operations of channels and rings; it computes its own scalars.
+    `warps` warps execute it, or, with `single`, one thread of them.
   }];
+  let arguments = (ins I64Attr:$warps, UnitAttr:$single);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "attr-dict-with-keyword $body";
+  let assemblyFormat = "`of` $warps (`single` $single^)? attr-dict-with-keyword $body";
   let hasVerifier = 1;
 }
 
@@ -266,14 +268,19 @@ def Tile_ChannelOp : Tile_Op<"channel", [MemoryEffects<[MemAlloc]>]> {
 }
 
 def Tile_AcquireOp : Tile_Op<"acquire", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "producer: waits until the slot is empty, and announces copies";
-  let description = "`bytes`: how much the copies that follow will write, together.";
-  let arguments = (ins Tile_Channel:$channel, Index:$slot, I1:$phase, I64Attr:$bytes);
-  let assemblyFormat = "$channel `[` $slot `,` $phase `]` `bytes` $bytes attr-dict `:` type($channel)";
+  let summary = "sender: waits until the slot is empty";
+  let description = [{
+    With `bytes`, announces how much the copies that follow will write, together:
+    their arrival is what receivers await. Without, a `tile.send` follows.
+  }];
+  let arguments = (ins Tile_Channel:$channel, Index:$slot, I1:$phase, OptionalAttr<I64Attr>:$bytes);
+  let assemblyFormat = [{
+    $channel `[` $slot `,` $phase `]` (`bytes` $bytes^)? attr-dict `:` type($channel)
+  }];
 }
 
 def Tile_BulkLoadOp : Tile_Op<"bulk_load", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "producer: starts copying a tile of memory into an acquired slot";
+  let summary = "sender: starts copying a tile of memory into an acquired slot";
   let description = [{
     As `tile.load`, into slot `slot` of the ring. What is outside the memory becomes
     zero. With `tf32`, float32 elements arrive rounded to tf32, to nearest.
@@ -288,15 +295,31 @@ def Tile_BulkLoadOp : Tile_Op<"bulk_load", [MemoryEffects<[MemRead, MemWrite]>]>
   let hasVerifier = 1;
 }
 
+def Tile_LocalStoreOp : Tile_Op<"local_store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "sender: writes a tile into an acquired slot";
+  let description = "`dims`: dimension k of the slot is dimension dims[k] of the tile.";
+  let arguments = (ins Tile_Tile:$value, Tile_Buffer:$buffer, Index:$slot, DenseI64ArrayAttr:$dims);
+  let assemblyFormat = [{
+    $value `,` $buffer `[` $slot `]` `dims` $dims attr-dict `:` type($value) `,` type($buffer)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_SendOp : Tile_Op<"send", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "sender: has written the slot";
+  let arguments = (ins Tile_Channel:$channel, Index:$slot);
+  let assemblyFormat = "$channel `[` $slot `]` attr-dict `:` type($channel)";
+}
+
 def Tile_AwaitOp : Tile_Op<"await", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "consumer: waits until the copies into the slot have arrived";
+  let summary = "receiver: waits until the slot is full";
   let arguments = (ins Tile_Channel:$channel, Index:$slot, I1:$phase);
   let results = (outs Tile_Token:$token);
   let assemblyFormat = "$channel `[` $slot `,` $phase `]` attr-dict `:` type($channel)";
 }
 
 def Tile_ReleaseOp : Tile_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "consumer: has read the slot";
+  let summary = "receiver: has read the slot";
   let arguments = (ins Tile_Channel:$channel, Index:$slot);
   let assemblyFormat = "$channel `[` $slot `]` attr-dict `:` type($channel)";
 }
