@@ -55,6 +55,8 @@ static func::FuncOp makeProgram(OpBuilder &builder, func::FuncOp kernel) {
 }
 
 static LogicalResult lowerKernel(func::FuncOp kernel, tile::Precision precision) {
+  if (kernel->removeAttr(kCollapsedAttr))
+    collapseAxes(kernel);
   auto axes = Axes::analyse(kernel);
   if (failed(axes) || failed(axes->readTiles(kernel)))
     return failure();

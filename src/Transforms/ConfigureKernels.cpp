@@ -29,12 +29,29 @@ static const target::Device *findGpu(StringRef name) {
 }
 
 /// Replaces the tile by one of which nova-lower-kernels-to-tiles makes a program.
+/// Tiles are those of the kernel with its axes collapsed, which that pass does to
+/// it: here the kernel keeps its type, which its launches know.
 static LogicalResult configureForTiles(func::FuncOp kernel, const target::Device &gpu) {
-  auto axes = tiling::Axes::analyse(kernel);
+  if (failed(tiling::Axes::analyse(kernel)))
+    return failure();
+  OwningOpRef<func::FuncOp> collapsed = kernel.clone();
+  auto dims = tiling::collapseAxes(*collapsed);
+  auto axes = tiling::Axes::analyse(*collapsed);
   if (failed(axes))
     return failure();
   Builder builder(kernel.getContext());
-  config::TileProblem problem = describeTiles(kernel, *axes);
+  if (dims) {
+    kernel->setAttr(tiling::kCollapsedAttr, builder.getUnitAttr());
+    kernel->setAttr(attr::space, (*collapsed)->getAttr(attr::space));
+    for (auto [r, parts] : llvm::enumerate(*dims)) {
+      auto map = collapsed->getResultAttrOfType<DenseI64ArrayAttr>(r, attr::map);
+      SmallVector<int64_t> whole;
+      for (unsigned dim : parts)
+        whole.push_back(map[dim]);
+      kernel.setResultAttr(r, attr::map, builder.getDenseI64ArrayAttr(whole));
+    }
+  }
+  config::TileProblem problem = describeTiles(*collapsed, *axes);
   problem.multiprocessors = gpu.smCount;
   config::TileSchedule schedule = config::configureTiles(problem);
   SmallVector<int64_t> space(kernel->getAttrOfType<DenseI64ArrayAttr>(attr::space).size(), 1), local;
