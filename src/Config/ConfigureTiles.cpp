@@ -42,6 +42,10 @@ constexpr int64_t kRows = 64, kColumns = 64, kDepth = 32;
 constexpr int64_t kLargeSide = 128, kLargeWarps = 8;
 /// Operands and results of a kernel around whose product little is computed.
 constexpr int64_t kFewTensors = 12;
+/// So many products in one kernel (an attention's gradients) have as many results
+/// alive in registers: what they share is taken in shorter chunks.
+constexpr size_t kManyProducts = 3;
+constexpr int64_t kManyChunk = 32;
 /// A depth up to this is taken at once where the operand serves two products.
 constexpr int64_t kSharedDepth = 128;
 constexpr size_t kTileRank = 3;
@@ -73,18 +77,19 @@ void products(const TileProblem &problem, TileSchedule &schedule) {
   }
   if (large)
     schedule.warps = kLargeWarps;
+  int64_t chunk = problem.contractions.size() < kManyProducts ? kRows : kManyChunk;
   for (const ContractionDesc &contraction : problem.contractions) {
     for (auto [axes, limit] : {std::pair(&contraction.m, large ? kLargeSide : kRows),
                                std::pair(&contraction.n, large ? kLargeSide : kColumns)}) {
       int64_t axis = widest(problem, *axes);
-      if (axis >= 0 && problem.axes[axis].local && problem.axes[axis].extent <= kSharedDepth)
-        grow(axis, kSharedDepth);
+      if (axis >= 0 && problem.axes[axis].local)
+        grow(axis, problem.axes[axis].extent <= kSharedDepth ? kSharedDepth : std::min(limit, chunk));
       else
         grow(axis, limit);
     }
     int64_t depth = widest(problem, contraction.k);
     if (depth >= 0)
-      grow(depth, !several ? kDepth : problem.axes[depth].extent <= kSharedDepth ? kSharedDepth : kRows);
+      grow(depth, !several ? kDepth : problem.axes[depth].extent <= kSharedDepth ? kSharedDepth : chunk);
   }
   schedule.reason = "products of tiles";
 }

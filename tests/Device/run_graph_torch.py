@@ -237,7 +237,8 @@ class Runner:
                 value = value.to(expected)
             if self.wide and self.rounding and declared in HALVES:
                 value = value.to(declared).to(torch.float64)
-            made.append(value)
+            # Factories that name no device make their tensors on the CPU.
+            made.append(value.to(self.device))
         return made
 
     def run(self, inputs):
