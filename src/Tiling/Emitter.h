@@ -94,7 +94,8 @@ private:
 
   /// A loop with the given step that carries `init`.
   mlir::FailureOr<llvm::SmallVector<mlir::Value>>
-  count(mlir::Value from, mlir::Value to, int64_t step, Scope *scope, mlir::ValueRange init, llvm::ArrayRef<mlir::Operation *> targets,
+  count(mlir::Value from, mlir::Value to, int64_t step, Scope *scope, mlir::ValueRange init,
+        llvm::ArrayRef<mlir::Operation *> targets,
         llvm::function_ref<mlir::FailureOr<llvm::SmallVector<mlir::Value>>(Scope *, mlir::Value, mlir::ValueRange)>
             body);
 
@@ -130,7 +131,7 @@ private:
   /// The value of every element of a splat; null if `value` is none.
   mlir::FailureOr<Tile> uniform(mlir::Value value, Scope *scope);
 
-  // Movement.cpp.
+  // Movement.cpp, RunningSums.cpp.
   mlir::LogicalResult concat(mlir::Operation *op, Scope *scope, llvm::ArrayRef<AxisId> order);
   /// Running sums along `axis` that `targets` need.
   llvm::SmallVector<mlir::Operation *> runningSums(AxisId axis, llvm::ArrayRef<mlir::Operation *> targets);
