@@ -10,46 +10,23 @@
 
 using namespace nova::config;
 
-/// Values that one grid point makes: a few warps' width of columns, or the large
-/// tile of a product.
+/// Values that one grid point makes: a few warps' width of columns, or the tile
+/// of a product.
 static constexpr int64_t kOutputsPerBlock = 64;
-static constexpr int64_t kLargeProduct = 128 * 128;
+static constexpr int64_t kProductPerBlock = 64 * 64;
 /// A part is at least this deep: its result is written and read again.
 static constexpr int64_t kLeastDepth = 32;
-static constexpr int64_t kLeastProductDepth = 1024;
-static constexpr int64_t kMostProductParts = 8;
-/// Of a value of a part: float32, written and read.
-static constexpr double kPartBytes = 8;
-/// More parts must save a tenth, or they are not worth their memory.
-static constexpr double kWorthwhile = 0.9;
-
-/// A product in parts: whole waves of tiles over the multiprocessors, each part's
-/// result written and read again. Parts that are no power of two divide the depth
-/// no better than those that are.
-static int64_t productParts(const ReductionDesc &desc, int64_t extent, const ReductionLimits &limits) {
-  double tile = double(kLargeProduct) * desc.depth * 2 / (limits.productFlops / limits.blocks);
-  double move = double(desc.outputs) * kPartBytes / limits.bytesPerSecond;
-  int64_t tiles = (desc.outputs + kLargeProduct - 1) / kLargeProduct, best = 1;
-  double least = 0;
-  for (int64_t parts = 1; parts <= kMostProductParts; parts *= 2) {
-    if (extent % parts || desc.depth / parts < kLeastProductDepth)
-      break;
-    int64_t waves = (tiles * parts + limits.blocks - 1) / limits.blocks;
-    double seconds = waves * tile / parts + (parts > 1 ? parts * move : 0);
-    if (parts == 1 || seconds < least * kWorthwhile)
-      best = parts, least = seconds;
-  }
-  return best;
-}
+static constexpr int64_t kLeastProductDepth = 512;
 
 int64_t nova::config::reductionParts(const ReductionDesc &desc, int64_t extent,
                                      const ReductionLimits &limits) {
-  if (desc.sharedLoops > 1)
-    return productParts(desc, extent, limits);
-  int64_t blocks = (desc.outputs + kOutputsPerBlock - 1) / kOutputsPerBlock;
+  bool product = desc.sharedLoops > 1;
+  int64_t perBlock = product ? kProductPerBlock : kOutputsPerBlock;
+  int64_t blocks = (desc.outputs + perBlock - 1) / perBlock;
   if (blocks < 1 || blocks * 2 > limits.blocks)
     return 1;
-  int64_t most = std::min(limits.blocks * 2 / blocks, desc.depth / kLeastDepth);
+  int64_t least = product ? kLeastProductDepth : kLeastDepth;
+  int64_t most = std::min(limits.blocks * 2 / blocks, desc.depth / least);
   for (int64_t parts = std::min(most, extent); parts >= 4; --parts)
     if (extent % parts == 0)
       return parts;

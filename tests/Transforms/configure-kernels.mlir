@@ -2,8 +2,10 @@
 // RUN: nova-opt %s --nova-configure-kernels=device=h200 | FileCheck %s --check-prefix=GPU
 
 // GPU: func.func private @product
-// GPU-SAME: nova.reason = "tile {{[0-9]+x[0-9]+}}: {{[0-9]+}} blocks over 132 SMs"
+// GPU-SAME: nova.local_tile = array<i64: {{[0-9]+}}>
+// GPU-SAME: nova.reason = "products of tiles: tile {{[0-9]+ [0-9]+ [0-9]+}}"
 // GPU-SAME: nova.tile = array<i64: {{[0-9]+}}, {{[0-9]+}}>
+// GPU-SAME: nova.warps = {{[0-9]+}} : i64
 
 // CHECK: func.func private @product
 // CHECK-SAME: nova.reason = "tile {{[0-9]+x[0-9]+}}: {{[0-9]+}} points over 8 cores

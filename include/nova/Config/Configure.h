@@ -135,8 +135,6 @@ struct ReductionDesc {
 
 struct ReductionLimits {
   int64_t blocks = 132; ///< Grid points that the device runs at once.
-  /// What products reach on the device, and its memory.
-  double productFlops = 300e12, bytesPerSecond = 4e12;
 };
 
 /// Into how many equal parts a loop of `extent` is cut: a divisor of it, enough
