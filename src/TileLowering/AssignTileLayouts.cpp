@@ -242,9 +242,7 @@ void Assignment::seedProducts() {
   // MMA, none does.
   llvm::MapVector<Group *, DotKind> kinds;
   for (DotOp product : products) {
-    RankedTensorType lhs = tileType(product.getLhs()), result = product.getType();
-    DotKind kind = dotKind(lhs.getElementType(), product.getPrecision(), result.getDimSize(0),
-                           result.getDimSize(1), lhs.getDimSize(1));
+    DotKind kind = dotKind(product);
     auto [entry, isNew] = kinds.insert({&groupOf(product), kind});
     if (!isNew && entry->second != kind && (kind == DotKind::Fma || entry->second == DotKind::Fma))
       entry->second = DotKind::Fma;
@@ -330,14 +328,11 @@ void Assignment::applyTo(Operation *op) {
     for (OpResult result : reduction->getResults())
       convertResult(result, sliced);
   } else if (auto product = dyn_cast<DotOp>(op)) {
-    RankedTensorType lhs = tileType(product.getLhs()), result = product.getType();
-    DotKind kind = product->hasAttr(kFmaAttr)
-                       ? DotKind::Fma
-                       : dotKind(lhs.getElementType(), product.getPrecision(), result.getDimSize(0),
-                                 result.getDimSize(1), lhs.getDimSize(1));
+    DotKind kind = dotKind(product);
+    int64_t depth = tileType(product.getLhs()).getDimSize(1);
     const LinearLayout &accumulator = layoutOf(product);
-    convertOperand(product.getLhsMutable(), operandLayout(kind, accumulator, 0, lhs.getDimSize(1)));
-    convertOperand(product.getRhsMutable(), operandLayout(kind, accumulator, 1, lhs.getDimSize(1)));
+    convertOperand(product.getLhsMutable(), operandLayout(kind, accumulator, 0, depth));
+    convertOperand(product.getRhsMutable(), operandLayout(kind, accumulator, 1, depth));
   }
 }
 

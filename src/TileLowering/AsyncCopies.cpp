@@ -82,9 +82,7 @@ void ThreadEmitter::emitLocalLoad(LocalLoadOp op) {
   Registers values =
       loadShared(op.getType().getElementType(), stored, slotAt(op.getBuffer(), op.getSlot()));
   // Registers of the transposed layout, found by their coordinates.
-  std::map<LinearLayout::Coordinates, int64_t> where;
-  for (int64_t r = 0; r < stored.registerCount(); ++r)
-    where.insert({stored.registerCoordinates(r), r});
+  auto where = registersByCoordinates(stored);
   Registers result;
   for (int64_t r = 0; r < layout.registerCount(); ++r) {
     LinearLayout::Coordinates coords = layout.registerCoordinates(r), own;

@@ -25,8 +25,13 @@ using namespace mlir;
 using namespace nova;
 using namespace nova::tile;
 
-DotKind nova::tile::dotKind(Type element, Precision precision, int64_t m,
-                            int64_t n, int64_t k) {
+DotKind nova::tile::dotKind(DotOp op) {
+  if (op->hasAttr(kFmaAttr))
+    return DotKind::Fma;
+  auto lhs = cast<RankedTensorType>(op.getLhs().getType());
+  Type element = lhs.getElementType();
+  Precision precision = op.getPrecision();
+  int64_t m = op.getType().getDimSize(0), n = op.getType().getDimSize(1), k = lhs.getDimSize(1);
   bool fits = powerOfTwoPart(m) >= 16 && powerOfTwoPart(n) >= 8;
   int64_t coreK = powerOfTwoPart(k);
   if (fits && (element.isBF16() || element.isF16()) && coreK >= 16)

@@ -32,6 +32,10 @@ Type ThreadEmitter::memoryType(Type element, Builder &builder) {
   return element;
 }
 
+int64_t ThreadEmitter::memoryBytes(Type element) {
+  return memoryType(element, builder).getIntOrFloatBitWidth() / 8;
+}
+
 Value ThreadEmitter::toMemory(Value value) {
   if (value.getType().isInteger(1))
     return arith::ExtUIOp::create(builder, loc, builder.getI8Type(), value);
@@ -102,7 +106,6 @@ Registers ThreadEmitter::unpack(ArrayRef<Value> words, Type element, int64_t cou
       result.push_back(fromMemory(
           LLVM::ExtractElementOp::create(builder, loc, vector, constantI32(i)), element));
   }
-  (void)bits;
   return result;
 }
 
@@ -256,13 +259,8 @@ LogicalResult ThreadEmitter::emitLoad(LoadOp op) {
             element));
       continue;
     }
-    SmallVector<Value> filled;
     // The fill of each word, in the word's own type.
-    {
-      SmallVector<Value> raw(vector, fill);
-      SmallVector<Value> words = pack(raw);
-      filled = words;
-    }
+    SmallVector<Value> filled = pack(SmallVector<Value>(vector, fill));
     auto [suffix, constraint] = asmType(filled[0].getType());
     bool byte = filled[0].getType().isInteger(8);
     if (byte)
@@ -284,10 +282,7 @@ LogicalResult ThreadEmitter::emitLoad(LoadOp op) {
     if (words > 1)
       resultType = LLVM::LLVMStructType::getLiteral(builder.getContext(),
                                                     SmallVector<Type>(words, resultType));
-    auto loaded = LLVM::InlineAsmOp::create(
-        builder, loc, TypeRange(resultType), operands, text, constraints,
-        /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::TailCallKind::None,
-        LLVM::AsmDialectAttr(), ArrayAttr());
+    auto loaded = assembly(builder, loc, resultType, operands, text, constraints);
     loaded->setAttr(kLoadAttr, builder.getUnitAttr());
     SmallVector<Value> results;
     for (size_t i = 0; i < words; ++i)
@@ -335,9 +330,7 @@ LogicalResult ThreadEmitter::emitStore(StoreOp op) {
       operands.push_back(word);
       constraints += "," + constraint.str();
     }
-    auto stored = LLVM::InlineAsmOp::create(
-        builder, loc, TypeRange(), operands, text, constraints, /*has_side_effects=*/true,
-        /*is_align_stack=*/false, LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+    auto stored = assembly(builder, loc, TypeRange(), operands, text, constraints);
     stored->setAttr(kStoreAttr, builder.getI64IntegerAttr(r));
   }
   return success();
@@ -347,7 +340,7 @@ LogicalResult ThreadEmitter::emitGather(GatherOp op) {
   LinearLayout layout = layoutOf(op);
   auto memory = cast<MemRefType>(op.getMemory().getType());
   Type element = memory.getElementType(), type = memoryType(element, builder);
-  int64_t bytes = std::max<int64_t>(1, type.getIntOrFloatBitWidth() / 8);
+  int64_t bytes = memoryBytes(element);
   SmallVector<int64_t> strides;
   int64_t unused;
   (void)memory.getStridesAndOffset(strides, unused);

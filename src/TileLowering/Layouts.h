@@ -63,10 +63,9 @@ enum class DotKind {
   MmaHalf,  ///< mma.sync m16n8k16, operands of 16 bits.
 };
 
-/// What multiplies tiles of these types: MMA where the extents' powers of two
-/// hold whole instructions, else FMA.
-DotKind dotKind(mlir::Type element, Precision precision, int64_t m, int64_t n,
-                int64_t k);
+/// What multiplies here: MMA where the extents' powers of two hold whole
+/// instructions, unless the operation says FMA.
+DotKind dotKind(DotOp op);
 
 /// The accumulator's layout. `rowsTogether`: rows are combined later, so the
 /// warps should share no row.

@@ -13,10 +13,8 @@ using namespace nova::tile;
 static RankedTensorType tileType(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 static Value toTF32(OpBuilder &builder, Location loc, Value word) {
-  return LLVM::InlineAsmOp::create(builder, loc, TypeRange(builder.getI32Type()),
-                                   ValueRange(word), "cvt.rna.tf32.f32 $0, $1;", "=r,r",
-                                   /*has_side_effects=*/false, /*is_align_stack=*/false,
-                                   LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+  return assembly(builder, loc, builder.getI32Type(), word, "cvt.rna.tf32.f32 $0, $1;", "=r,r",
+                  /*sideEffects=*/false)
       .getResult(0);
 }
 
@@ -25,10 +23,7 @@ LogicalResult ThreadEmitter::emitDot(DotOp op) {
   LinearLayout accumulator = layoutOf(op);
   Type element = lhsType.getElementType();
   int64_t k = lhsType.getDimSize(1);
-  DotKind kind = op->hasAttr(kFmaAttr)
-                     ? DotKind::Fma
-                     : dotKind(element, op.getPrecision(), op.getType().getDimSize(0),
-                               op.getType().getDimSize(1), k);
+  DotKind kind = dotKind(op);
 
   // Operands that are converted for this product go through the scratch area: all
   // are written, then one barrier. Slots of a ring are read where they are.

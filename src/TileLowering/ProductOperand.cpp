@@ -22,10 +22,8 @@ static constexpr int64_t kRowBytes = 16;
 
 ProductOperand::ProductOperand(ThreadEmitter &emitter, unsigned number,
                                const LinearLayout &layout, Registers held)
-    : emitter(emitter), number(number), stored(layout), order({0, 1}), values(std::move(held)) {
-  for (int64_t r = 0; r < stored.registerCount(); ++r)
-    where.insert({stored.registerCoordinates(r), r});
-}
+    : emitter(emitter), number(number), stored(layout), order({0, 1}), values(std::move(held)),
+      where(registersByCoordinates(stored)) {}
 
 ProductOperand::ProductOperand(ThreadEmitter &emitter, unsigned number,
                                const LinearLayout &layout, Type element, const SharedTile &tile,
@@ -35,8 +33,7 @@ ProductOperand::ProductOperand(ThreadEmitter &emitter, unsigned number,
   stored = layout.transposed(order);
   values.resize(stored.registerCount());
   vector = emitter.sharedVector(stored, tile);
-  for (int64_t r = 0; r < stored.registerCount(); ++r)
-    where.insert({stored.registerCoordinates(r), r});
+  where = registersByCoordinates(stored);
   matrix = matrixKind();
 }
 
@@ -147,10 +144,7 @@ void ProductOperand::loadMatrix(int64_t side, int64_t k, int64_t depth,
                      "}, [$" + std::to_string(count) + "];";
   auto result =
       LLVM::LLVMStructType::getLiteral(builder.getContext(), SmallVector<Type>(count, i32));
-  auto loaded = LLVM::InlineAsmOp::create(
-      builder, loc, TypeRange(result), ValueRange(address), text, constraints + "r,~{memory}",
-      /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::TailCallKind::None,
-      LLVM::AsmDialectAttr(), ArrayAttr());
+  auto loaded = assembly(builder, loc, result, address, text, constraints + "r,~{memory}");
   for (size_t m = 0; m < count; ++m) {
     int64_t atSide = side, atK = k;
     for (size_t bit = 0; bit < next.size(); ++bit)

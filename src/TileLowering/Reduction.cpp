@@ -80,9 +80,7 @@ LogicalResult ThreadEmitter::emitReduce(ReduceOp op) {
   auto along = [&](int64_t basis) { return from.split(basis)[dim]; };
 
   // Within the thread: pairs of pairs, in the order of the registers.
-  std::map<LinearLayout::Coordinates, int64_t> where;
-  for (int64_t r = 0; r < to.registerCount(); ++r)
-    where.insert({to.registerCoordinates(r), r});
+  auto where = registersByCoordinates(to);
   SmallVector<SmallVector<Group>> waiting(to.registerCount());
   for (int64_t r = 0; r < from.registerCount(); ++r) {
     LinearLayout::Coordinates coords = from.registerCoordinates(r);
@@ -132,8 +130,7 @@ LogicalResult ThreadEmitter::emitReduce(ReduceOp op) {
     int64_t bytes = 0;
     for (Value operand : op.getOperands()) {
       Type element = cast<RankedTensorType>(operand.getType()).getElementType();
-      SharedTile tile = sharedTileFor(
-          to.core, to.outer, std::max<int64_t>(1, memoryType(element, builder).getIntOrFloatBitWidth() / 8));
+      SharedTile tile = sharedTileFor(to.core, to.outer, memoryBytes(element));
       tile.base = constantI32(bytes);
       bytes += llvm::alignTo(tile.bytes(), 16) * parts;
       shares.push_back(tile);

@@ -44,7 +44,7 @@ static LinearLayout lines(const LinearLayout &layout, unsigned dim, int64_t warp
 void ThreadEmitter::emitScan(ScanOp op) {
   LinearLayout layout = layoutOf(op), whole = lines(layout, op.getDim(), warps);
   Type element = op.getType().getElementType();
-  int64_t bytes = std::max<int64_t>(1, memoryType(element, builder).getIntOrFloatBitWidth() / 8);
+  int64_t bytes = memoryBytes(element);
   SharedTile tile = sharedTileFor(layout.core, layout.outer, bytes);
   beginScratch(tile.bytes());
   storeShared(registers(op.getOperand()), layout, tile);

@@ -198,7 +198,7 @@ void ThreadEmitter::emitConvert(ConvertOp op) {
   if (isReadByProductOnly(op))
     return;
   Type element = op.getType().getElementType();
-  int64_t bytes = std::max<int64_t>(1, memoryType(element, builder).getIntOrFloatBitWidth() / 8);
+  int64_t bytes = memoryBytes(element);
   SharedTile tile = sharedTileFor(from.core, from.outer, bytes);
   beginScratch(tile.bytes());
   storeShared(registers(op.getOperand()), from, tile);

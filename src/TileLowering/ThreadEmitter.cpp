@@ -80,6 +80,22 @@ FailureOr<LLVM::LLVMFuncOp> ThreadEmitter::run() {
 // Helpers
 //===----------------------------------------------------------------------===//
 
+std::map<LinearLayout::Coordinates, int64_t>
+nova::tile::registersByCoordinates(const LinearLayout &layout) {
+  std::map<LinearLayout::Coordinates, int64_t> where;
+  for (int64_t r = 0; r < layout.registerCount(); ++r)
+    where.insert({layout.registerCoordinates(r), r});
+  return where;
+}
+
+LLVM::InlineAsmOp nova::tile::assembly(OpBuilder &builder, Location loc, TypeRange results,
+                                       ValueRange operands, StringRef text,
+                                       StringRef constraints, bool sideEffects) {
+  return LLVM::InlineAsmOp::create(builder, loc, results, operands, text, constraints, sideEffects,
+                                   /*is_align_stack=*/false, LLVM::TailCallKind::None,
+                                   LLVM::AsmDialectAttr(), ArrayAttr());
+}
+
 LinearLayout ThreadEmitter::layoutOf(Value tile) {
   return cast<LayoutAttr>(cast<RankedTensorType>(tile.getType()).getEncoding()).layout();
 }
@@ -260,9 +276,7 @@ void ThreadEmitter::emitBroadcast(BroadcastOp op) {
   // The operand is laid out as the result's slice: the register that holds an
   // element is the one with the same coordinates along the shared dimensions.
   LinearLayout from = layoutOf(op.getOperand()), to = layoutOf(op);
-  std::map<LinearLayout::Coordinates, int64_t> where;
-  for (int64_t r = 0; r < from.registerCount(); ++r)
-    where.insert({from.registerCoordinates(r), r});
+  auto where = registersByCoordinates(from);
   Registers values, operand = registers(op.getOperand());
   for (int64_t r = 0; r < to.registerCount(); ++r) {
     LinearLayout::Coordinates all = to.registerCoordinates(r), own;
@@ -303,12 +317,11 @@ void ThreadEmitter::emitAny(AnyOp op) {
     any = any ? arith::OrIOp::create(builder, loc, any, value).getResult() : value;
   Value word = arith::ExtUIOp::create(builder, loc, builder.getI32Type(), any);
   // A barrier with a reduction: also orders the block, as a bonus.
-  auto joined = LLVM::InlineAsmOp::create(
-      builder, loc, TypeRange(builder.getI32Type()), ValueRange(word),
+  auto joined = assembly(
+      builder, loc, builder.getI32Type(), word,
       "{ .reg .pred p, q; setp.ne.u32 p, $1, 0; barrier.cta.red.or.pred.aligned q, 0, p; "
       "selp.u32 $0, 1, 0, q; }",
-      "=r,r", /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::TailCallKind::None,
-      LLVM::AsmDialectAttr(), ArrayAttr());
+      "=r,r");
   scalars.map(op.getResult(),
               arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, joined.getResult(0),
                                     constantI32(0))
@@ -319,51 +332,51 @@ void ThreadEmitter::emitAny(AnyOp op) {
 // Control flow
 //===----------------------------------------------------------------------===//
 
+SmallVector<Value> ThreadEmitter::flatten(ValueRange values) {
+  SmallVector<Value> flat;
+  for (Value value : values) {
+    if (isTile(value))
+      llvm::append_range(flat, registers(value));
+    else
+      flat.push_back(scalar(value));
+  }
+  return flat;
+}
+
+void ThreadEmitter::adopt(ValueRange values, ValueRange flat) {
+  for (Value value : values) {
+    size_t count = isTile(value) ? layoutOf(value).registerCount() : 1;
+    if (isTile(value))
+      tiles[value] = Registers(flat.take_front(count));
+    else
+      scalars.map(value, flat.front());
+    flat = flat.drop_front(count);
+  }
+}
+
+LogicalResult ThreadEmitter::emitBody(Block &source, Block &block) {
+  OpBuilder::InsertionGuard guard(builder);
+  if (!block.empty() && block.mightHaveTerminator())
+    block.getTerminator()->erase();
+  builder.setInsertionPointToEnd(&block);
+  scratchBusy = true; // what the last iteration, or what came before, left
+  if (failed(emitBlock(source)))
+    return failure();
+  scf::YieldOp::create(builder, loc, flatten(source.getTerminator()->getOperands()));
+  return success();
+}
+
 LogicalResult ThreadEmitter::emitFor(Operation *op) {
   auto loop = cast<scf::ForOp>(op);
-  SmallVector<Value> inits;
-  for (Value init : loop.getInitArgs()) {
-    if (isTile(init))
-      llvm::append_range(inits, registers(init));
-    else
-      inits.push_back(scalar(init));
-  }
   auto copy = scf::ForOp::create(builder, loc, scalar(loop.getLowerBound()),
-                                 scalar(loop.getUpperBound()), scalar(loop.getStep()), inits);
-  auto distribute = [&](ValueRange from, ValueRange flat) {
-    size_t next = 0;
-    for (Value value : from) {
-      if (!isTile(value)) {
-        scalars.map(value, flat[next++]);
-        continue;
-      }
-      Registers &held = tiles[value];
-      held.clear();
-      for (int64_t r = 0, count = layoutOf(value).registerCount(); r < count; ++r)
-        held.push_back(flat[next++]);
-    }
-  };
+                                 scalar(loop.getUpperBound()), scalar(loop.getStep()),
+                                 flatten(loop.getInitArgs()));
   scalars.map(loop.getInductionVar(), copy.getInductionVar());
-  distribute(loop.getRegionIterArgs(), copy.getRegionIterArgs());
-  {
-    OpBuilder::InsertionGuard guard(builder);
-    if (!copy.getBody()->empty() && copy.getBody()->mightHaveTerminator())
-      copy.getBody()->getTerminator()->erase();
-    builder.setInsertionPointToEnd(copy.getBody());
-    scratchBusy = true; // what the last iteration left
-    if (failed(emitBlock(*loop.getBody())))
-      return failure();
-    SmallVector<Value> yields;
-    for (Value value : loop.getBody()->getTerminator()->getOperands()) {
-      if (isTile(value))
-        llvm::append_range(yields, registers(value));
-      else
-        yields.push_back(scalar(value));
-    }
-    scf::YieldOp::create(builder, loc, yields);
-  }
+  adopt(loop.getRegionIterArgs(), copy.getRegionIterArgs());
+  if (failed(emitBody(*loop.getBody(), *copy.getBody())))
+    return failure();
   scratchBusy = true;
-  distribute(loop.getResults(), copy.getResults());
+  adopt(loop.getResults(), copy.getResults());
   return success();
 }
 
@@ -379,37 +392,10 @@ LogicalResult ThreadEmitter::emitIf(Operation *op) {
   auto copy = scf::IfOp::create(builder, loc, types, scalar(branch.getCondition()),
                                 /*withElseRegion=*/!branch.getElseRegion().empty());
   for (auto [from, to] : {std::pair(&branch.getThenRegion(), &copy.getThenRegion()),
-                          std::pair(&branch.getElseRegion(), &copy.getElseRegion())}) {
-    if (from->empty())
-      continue;
-    OpBuilder::InsertionGuard guard(builder);
-    Block *block = &to->front();
-    if (!block->empty() && block->mightHaveTerminator())
-      block->getTerminator()->erase();
-    builder.setInsertionPointToEnd(block);
-    scratchBusy = true;
-    if (failed(emitBlock(from->front())))
+                          std::pair(&branch.getElseRegion(), &copy.getElseRegion())})
+    if (!from->empty() && failed(emitBody(from->front(), to->front())))
       return failure();
-    SmallVector<Value> yields;
-    for (Value value : from->front().getTerminator()->getOperands()) {
-      if (isTile(value))
-        llvm::append_range(yields, registers(value));
-      else
-        yields.push_back(scalar(value));
-    }
-    scf::YieldOp::create(builder, loc, yields);
-  }
   scratchBusy = true;
-  size_t next = 0;
-  for (Value result : branch.getResults()) {
-    if (!isTile(result)) {
-      scalars.map(result, copy.getResult(next++));
-      continue;
-    }
-    Registers values;
-    for (int64_t r = 0, count = layoutOf(result).registerCount(); r < count; ++r)
-      values.push_back(copy.getResult(next++));
-    tiles[result] = std::move(values);
-  }
+  adopt(branch.getResults(), copy.getResults());
   return success();
 }

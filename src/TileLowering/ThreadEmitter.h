@@ -31,6 +31,14 @@ inline constexpr llvm::StringLiteral kLoadAttr = "nova.load", kStoreAttr = "nova
 /// Sorts the loads, arithmetic and stores at the end of a block by elements.
 void orderStores(mlir::Block &block);
 
+/// Where each of a thread's elements is: its part of the coordinates, the register.
+std::map<LinearLayout::Coordinates, int64_t> registersByCoordinates(const LinearLayout &layout);
+
+/// One instruction in PTX's own words.
+mlir::LLVM::InlineAsmOp assembly(mlir::OpBuilder &builder, mlir::Location loc, mlir::TypeRange results,
+                                 mlir::ValueRange operands, llvm::StringRef text,
+                                 llvm::StringRef constraints, bool sideEffects = true);
+
 /// What a thread holds of a tile: one scalar for each register of its layout.
 using Registers = llvm::SmallVector<mlir::Value>;
 
@@ -78,6 +86,13 @@ private:
   void emitBroadcast(BroadcastOp op);
   void emitAny(AnyOp op);
 
+  /// Tiles among `values` as the scalars of their registers.
+  llvm::SmallVector<mlir::Value> flatten(mlir::ValueRange values);
+  /// The reverse: what stands for each of `values` is the next of `flat`.
+  void adopt(mlir::ValueRange values, mlir::ValueRange flat);
+  /// Fills `block` with `source`, its terminator's operands flattened.
+  mlir::LogicalResult emitBody(mlir::Block &source, mlir::Block &block);
+
   // --- GlobalMemory.cpp
   mlir::LogicalResult emitLoad(LoadOp op);
   mlir::LogicalResult emitStore(StoreOp op);
@@ -123,7 +138,6 @@ private:
   friend class ProductOperand;
 
   // --- helpers
-  mlir::Type scalarType(mlir::Type element) { return element; }
   LinearLayout layoutOf(mlir::Value tile);
   Registers &registers(mlir::Value tile);
   mlir::Value scalar(mlir::Value value) { return scalars.lookupOrDefault(value); }
@@ -140,6 +154,8 @@ private:
   void when(mlir::Value condition, llvm::function_ref<void()> body);
   /// Values of memory type: i1 is a byte, index is i64.
   static mlir::Type memoryType(mlir::Type element, mlir::Builder &builder);
+  /// Bytes of an element in memory.
+  int64_t memoryBytes(mlir::Type element);
   mlir::Value toMemory(mlir::Value value);
   mlir::Value fromMemory(mlir::Value value, mlir::Type element);
   /// `words` (i32, i64, i16 or i8 scalars) as `count` elements, and back.

@@ -393,8 +393,6 @@ struct SplitReductions : ::nova::impl::SplitReductionsBase<SplitReductions> {
 
   void runOnOperation() override {
     config::ReductionLimits limits{blocks};
-    llvm::MapVector<StringRef, SmallVector<LaunchOp>> launches;
-    getOperation().walk([&](LaunchOp launch) { launches[launch.getKernel()].push_back(launch); });
     SmallVector<func::FuncOp> kernels;
     for (auto kernel : getOperation().getOps<func::FuncOp>())
       if (isKernel(kernel) && !kernel.isExternal())
