@@ -8,6 +8,7 @@
 
 #include "nova/IR/StridedView.h"
 #include "nova/TileLowering/Passes.h"
+#include "nova/Transforms/Candidates.h"
 #include "nova/Transforms/KernelContract.h"
 #include "nova/Transforms/KernelCosts.h"
 #include "nova/Transforms/Plan.h"
@@ -90,6 +91,46 @@ std::vector<func::FuncOp> nova::launchedKernels(ModuleOp module) {
   return result;
 }
 
+/// A schedule as attributes of the manifest; `attrs` are a kernel's own, or a
+/// candidate's.
+static bundle::Attributes describeSchedule(DictionaryAttr attrs) {
+  bundle::Attributes schedule;
+  for (auto [key, name] : {std::pair("tile", attr::tile), std::pair("local_tile", attr::localTile)}) {
+    std::vector<bundle::AttrValue> values;
+    if (auto array = attrs.getAs<DenseI64ArrayAttr>(name))
+      for (int64_t value : array.asArrayRef())
+        values.push_back(value);
+    else if (StringRef(name) != attr::tile)
+      continue;
+    schedule[key] = values;
+  }
+  for (auto [key, name] : {std::pair("warps", attr::warps), std::pair("stages", attr::stages)})
+    if (auto number = attrs.getAs<IntegerAttr>(name))
+      schedule[key] = number.getInt();
+  for (auto [key, name] : {std::pair("family", attr::family), std::pair("reason", attr::reason)})
+    if (auto text = attrs.getAs<StringAttr>(name); text || StringRef(name) == attr::reason)
+      schedule[key] = text ? text.str() : "";
+  return schedule;
+}
+
+/// The schedules that were at hand, best first: which one the code has, which were
+/// tried before it and why not taken.
+static std::vector<bundle::AttrValue> describeCandidates(func::FuncOp kernel, const GpuKernelCode &code) {
+  std::vector<bundle::AttrValue> list;
+  for (auto [i, candidate] : llvm::enumerate(candidatesOf(kernel))) {
+    bundle::Attributes entry = describeSchedule(candidate);
+    entry["predicted_ns"] = candidate.getAs<IntegerAttr>(attr::predictedNs).getInt();
+    entry["state"] = i == code.candidate ? "taken" : "not tried";
+    for (const Rejection &rejection : code.rejections)
+      if (rejection.candidate == i) {
+        entry["state"] = "rejected";
+        entry["why"] = rejection.why;
+      }
+    list.push_back(entry);
+  }
+  return list;
+}
+
 static bundle::Kernel describeKernelEntry(func::FuncOp kernel) {
   bundle::Kernel entry;
   entry.name = entry.symbol = kernel.getName().str();
@@ -98,17 +139,12 @@ static bundle::Kernel describeKernelEntry(func::FuncOp kernel) {
   entry.bytes = kernelBytes(kernel);
   auto predicted = kernel->getAttrOfType<IntegerAttr>(attr::predictedNs);
   entry.predictedNs = predicted ? predicted.getInt() : 0;
-  auto list = [&](StringRef name) {
-    std::vector<bundle::AttrValue> values;
-    if (auto array = kernel->getAttrOfType<DenseI64ArrayAttr>(name))
-      for (int64_t value : array.asArrayRef())
-        values.push_back(value);
-    return bundle::AttrValue(values);
-  };
+  entry.schedule = describeSchedule(kernel->getDiscardableAttrDictionary());
   entry.schedule["role"] = stringAttr(kernel->getDiscardableAttrDictionary(), attr::role);
-  entry.schedule["space"] = list(attr::space);
-  entry.schedule["tile"] = list(attr::tile);
-  entry.schedule["reason"] = stringAttr(kernel->getDiscardableAttrDictionary(), attr::reason);
+  std::vector<bundle::AttrValue> space;
+  for (int64_t extent : kernel->getAttrOfType<DenseI64ArrayAttr>(attr::space).asArrayRef())
+    space.push_back(extent);
+  entry.schedule["space"] = space;
   entry.params.assign(kernel.getNumArguments() + kernel.getNumResults(), bundle::Param{});
   return entry;
 }
@@ -321,6 +357,14 @@ void nova::addTarget(bundle::Bundle &result, ModuleOp planned, TargetCode code) 
   } else {
     for (auto [kernel, compiled] : llvm::zip_equal(kernels, code.kernels)) {
       target.kernels.push_back(describeKernelEntry(kernel));
+      bundle::Attributes &schedule = target.kernels.back().schedule;
+      schedule["candidates"] = describeCandidates(kernel, compiled);
+      if (auto dropped = func::FuncOp(kernel)->getAttrOfType<ArrayAttr>(attr::dropped)) {
+        std::vector<bundle::AttrValue> lines;
+        for (Attribute line : dropped)
+          lines.push_back(cast<StringAttr>(line).str());
+        schedule["dropped"] = lines;
+      }
       describeGpuCode(result, target.kernels.back(), compiled);
     }
   }

@@ -96,14 +96,18 @@ static int64_t registersOf(RoleOp role) {
   return role.getSingle() ? kCopierRegisters : kMoverRegisters;
 }
 
+int64_t ThreadEmitter::startRegisters() const {
+  return kRegisters / residentBlocks / (kWarpSize * (warps + roleWarps)) / kRegisterUnit *
+         kRegisterUnit;
+}
+
 LogicalResult ThreadEmitter::emitRoles(RoleOp first) {
   initializeChannels();
   // All threads start with as many registers; roles that need fewer hand them on.
   // Together they may not exceed what the block has: the kernel would hang. The
   // instruction is a warpgroup's.
   int64_t groups = (warps + roleWarps) / kWarpgroup;
-  int64_t start = kRegisters / residentBlocks / (kWarpSize * kWarpgroup * groups) /
-                  kRegisterUnit * kRegisterUnit;
+  int64_t start = startRegisters();
   int64_t left = start * groups;
   bool moves = warps % kWarpgroup == 0;
   program.walk([&](RoleOp role) {

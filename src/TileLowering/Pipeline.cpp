@@ -19,6 +19,7 @@
 using namespace mlir;
 
 void nova::buildTiled(OpPassManager &manager) {
+  manager.addNestedPass<func::FuncOp>(createSinkTiles());
   manager.addNestedPass<func::FuncOp>(createAssignTileLayouts());
   // Copies of constants and ranges that nobody converted are one again.
   manager.addPass(createCSEPass());

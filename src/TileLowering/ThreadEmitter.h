@@ -163,6 +163,8 @@ private:
   void emitAwait(AwaitOp op);
   void emitRelease(ReleaseOp op);
   void initializeChannels();
+  /// Registers of a thread when the kernel starts.
+  int64_t startRegisters() const;
   /// The full or empty barrier of a slot, ptr<3>.
   mlir::Value barrierOf(mlir::Value channel, mlir::Value slot, bool empty);
   /// The parameter with the tensor map of a copy, and the memory's dimensions that

@@ -21,8 +21,11 @@ using namespace mlir;
 using namespace nova;
 using namespace nova::tile;
 
-/// Rows of one instruction, and the most columns it has.
-static constexpr int64_t kRows = 64, kMostColumns = 256;
+/// Rows of one instruction, and the most columns it has. ptxas wants the registers of
+/// one instruction among those that threads start with, whatever setmaxnreg adds to
+/// them later (C7602): with few, half as many columns.
+static constexpr int64_t kRows = 64, kMostColumns = 256, kColumnsOfFew = 128;
+static constexpr int64_t kFewRegisters = 160;
 /// Bytes along k that one instruction takes.
 static constexpr int64_t kStepBytes = 32;
 /// Eight rows of a panel: what the swizzle repeats over.
@@ -184,7 +187,7 @@ LogicalResult ThreadEmitter::emitWarpgroupDot(DotOp op) {
   SmallVector<std::pair<int64_t, int64_t>> runs; // first, count
   for (int64_t column : columnBlocks) {
     if (!runs.empty() && runs.back().first + runs.back().second == column &&
-        runs.back().second < kMostColumns)
+        runs.back().second < (startRegisters() < kFewRegisters ? kColumnsOfFew : kMostColumns))
       runs.back().second += 8;
     else
       runs.push_back({column, 8});

@@ -63,9 +63,11 @@ struct GpuKernelModule {
   uint64_t dynamicSharedBytes = 0; ///< That the launch must give a block.
 };
 
-/// Lowers a configured and planned kernel, left unchanged. Thread-safe for
-/// different kernels of one context, after loadGpuCodegenDialects(). The error
-/// names the kernel.
+/// Lowers a configured and planned kernel with the schedule that its attributes
+/// say, left unchanged. Thread-safe for different kernels of one context, after
+/// loadGpuCodegenDialects(). The error names the kernel: BadInput if its schedule
+/// is at fault (no tile program, too much shared memory: another may do), Internal
+/// for a defect.
 Expected<GpuKernelModule>
 lowerKernelToNvvm(mlir::func::FuncOp kernel, const target::Device &device,
                   const GpuLoweringOptions &options = {});
@@ -91,8 +93,16 @@ struct TensorMapParam {
   std::vector<uint64_t> sizes, strides, box;
 };
 
+/// A schedule that was tried in vain.
+struct Rejection {
+  size_t candidate = 0; ///< Number among those of the kernel.
+  std::string why;      ///< "ptxas spills 20 bytes a thread".
+};
+
 /// One kernel, compiled.
 struct GpuKernelCode {
+  size_t candidate = 0; ///< The schedule it has, by number.
+  std::vector<Rejection> rejections; ///< In the order in which they were tried.
   std::string ptx;
   std::string cubin; ///< Empty without an assembler; then so are the numbers.
   uint32_t threads = 1;

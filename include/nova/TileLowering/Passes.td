@@ -9,6 +9,16 @@
 
 include "mlir/Pass/PassBase.td"
 
+def SinkTiles : Pass<"nova-sink-tiles", "mlir::func::FuncOp"> {
+  let summary = "moves what computes and reads tiles to where they are used first";
+  let description = [{
+    At a program's top level. A tile that is there before a loop and used behind it
+    would take registers all through the loop, from the sums of its products. Reads
+    stay before the first store.
+  }];
+  let dependentDialects = ["::nova::tile::TileDialect"];
+}
+
 def AssignTileLayouts : Pass<"nova-assign-tile-layouts", "mlir::func::FuncOp"> {
   let summary = "gives every tile of a program its layout";
   let description = [{
