@@ -36,14 +36,21 @@ static std::vector<int64_t> shapeOf(Value value) {
   return {shape.begin(), shape.end()};
 }
 
+static bool isTranspose(BroadcastOp op) {
+  return op.getType().getRank() == tileType(op.getOperand()).getRank();
+}
+
 /// Costs nothing to compute again in another layout.
 static bool isCheap(Operation *op) {
   if (!op || op->getNumResults() != 1 || !isTile(op->getResult(0)))
     return false;
   if (isa<arith::ConstantOp, SplatOp, RangeOp>(op))
     return true;
+  // A broadcast renames registers. What two groups would share of it would make them
+  // one, with one layout.
   auto broadcast = dyn_cast<BroadcastOp>(op);
-  return broadcast && isCheap(broadcast.getOperand().getDefiningOp());
+  return broadcast &&
+         (!isTranspose(broadcast) || isCheap(broadcast.getOperand().getDefiningOp()));
 }
 
 /// Gives each use of a cheap value a copy of its own.
@@ -89,10 +96,6 @@ static LinearLayout transposeResult(BroadcastOp op, const LinearLayout &operand)
   for (auto [k, dim] : llvm::enumerate(op.getDims()))
     order[dim] = k;
   return operand.transposed(order);
-}
-
-static bool isTranspose(BroadcastOp op) {
-  return op.getType().getRank() == tileType(op.getOperand()).getRank();
 }
 
 namespace {
