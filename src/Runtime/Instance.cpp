@@ -157,22 +157,26 @@ Status Instance::bindAll(void *const *inputs, size_t inputCount,
 /// Everything is bound, and what is written overlaps nothing else: kernels are
 /// compiled for that.
 Status Instance::checkBindings() {
-  ranges.clear();
-  for (size_t i = 0; i < bindings.size(); ++i) {
-    const Binding &b = bindings[i];
-    if (!b.owned || !b.tensor->bytes)
-      continue;
-    if (!b.bound)
+  if (ranges.empty())
+    for (const Binding &b : bindings)
+      if (b.owned && b.tensor->bytes)
+        ranges.push_back({0, 0, &b});
+  for (Range &range : ranges) {
+    const Binding &b = *range.binding;
+    if (unbound && !b.bound)
       return usage(nameOf(b) + " is not bound",
                    b.isInput ? "call nova_rt_instance_bind_input"
                              : "call nova_rt_instance_bind_output");
-    uintptr_t begin = reinterpret_cast<uintptr_t>(addresses[i]);
-    ranges.push_back({begin, begin + b.tensor->bytes, &b});
+    range.begin = reinterpret_cast<uintptr_t>(addresses[&b - bindings.data()]);
+    range.end = range.begin + b.tensor->bytes;
   }
-  // Equal addresses in the order of the signature, for a stable message.
-  std::sort(ranges.begin(), ranges.end(), [](const Range &a, const Range &b) {
+  // Equal addresses in the order of the signature, for a stable message. Other
+  // buffers often lie in the order of those before.
+  auto before = [](const Range &a, const Range &b) {
     return a.begin != b.begin ? a.begin < b.begin : a.binding < b.binding;
-  });
+  };
+  if (!std::is_sorted(ranges.begin(), ranges.end(), before))
+    std::sort(ranges.begin(), ranges.end(), before);
   // Of the ranges so far: the one that reaches farthest, and the written one
   // that does.
   const Range *farthest = nullptr, *farthestWritten = nullptr;
@@ -189,15 +193,17 @@ Status Instance::checkBindings() {
     if (written && (!farthestWritten || range.end > farthestWritten->end))
       farthestWritten = &range;
   }
-  bindingsChanged = false;
   return Status::ok();
 }
 
 Status Instance::launch(void *stream) {
   std::lock_guard<std::mutex> lock(mutex);
-  if (bindingsChanged)
-    if (Status s = checkBindings(); !s)
-      return s;
+  if (bindingsChanged) {
+    if (!bindingsKnown())
+      if (Status s = checkBindings(); !s)
+        return s;
+    bindingsChanged = false;
+  }
   Status s = runStep(stream);
   done.launches += bool(s);
   return s;

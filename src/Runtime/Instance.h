@@ -66,6 +66,8 @@ protected:
   size_t addSlot(const bundle::LaunchArg &arg);
   /// An address has gone into this slot.
   virtual void slotChanged(size_t) {}
+  /// Whether these very addresses have passed the checks of a launch before.
+  virtual bool bindingsKnown() { return false; }
   /// With everything bound and checked, under the lock.
   virtual Status runStep(void *stream) = 0;
   /// Adds `advance` to the bound scalars that have one; see scalars().
@@ -79,6 +81,26 @@ protected:
   /// The inputs that advance().
   const std::vector<Scalar> &advancing() const { return scalars; }
   void *inputAddress(uint32_t index) const { return addresses[index]; }
+
+  /// What is bound: inputs, then outputs.
+  const std::vector<void *> &boundAddresses() const { return addresses; }
+  /// How many arguments of launches would have other values, had `other` been
+  /// bound.
+  size_t differences(const std::vector<void *> &other) const {
+    size_t sum = 0;
+    for (size_t i = 0; i < addresses.size(); ++i)
+      if (addresses[i] != other[i])
+        sum += bindings[i].uses.size();
+    return sum;
+  }
+  /// Calls f(slot) for each of them.
+  template <typename F>
+  void forEachDifference(const std::vector<void *> &other, F f) const {
+    for (size_t i = 0; i < addresses.size(); ++i)
+      if (addresses[i] != other[i])
+        for (const Binding::Use &use : bindings[i].uses)
+          f(use.slot);
+  }
 
   /// The values of all launch arguments, launch after launch: eight bytes each.
   std::vector<void *> slots;
