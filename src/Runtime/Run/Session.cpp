@@ -258,12 +258,11 @@ Status Session::giveBuffers() {
   for (bool isInput : {true, false})
     for (Tensor &t : isInput ? inputs : outputs) {
       if (!t.updates) {
-        Expected<Memory> memory =
-            allocate(t.bytes, std::max<uint64_t>(t.alignment, 64), t.name);
+        // Gaps between strides have a value too: runs repeat bit for bit.
+        Expected<ZeroedMemory> memory = ZeroedMemory::allocate(
+            t.bytes, std::max<uint64_t>(t.alignment, 64), t.name);
         if (!memory)
           return memory.error();
-        // Gaps between strides have a value too: runs repeat bit for bit.
-        std::memset(memory->get(), 0, t.bytes);
         t.memory = std::move(*memory);
         if (!onGpu)
           t.device = t.data();

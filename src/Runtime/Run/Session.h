@@ -37,8 +37,8 @@ struct Tensor {
   uint64_t alignment = 1;              ///< of the buffer, in bytes
   std::optional<uint32_t> updates;
   std::optional<double> advance;
-  rt::Memory memory;      ///< In the process.
-  void *device = nullptr; ///< Where the target has it: `memory`, or on a GPU.
+  rt::ZeroedMemory memory; ///< In the process.
+  void *device = nullptr;  ///< Where the target has it: `memory`, or on a GPU.
 
   void *data() const { return memory.get(); }
 };
