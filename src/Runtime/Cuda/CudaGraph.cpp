@@ -133,44 +133,57 @@ Status CudaInstance::buildGraph() {
 //===----------------------------------------------------------------------===//
 
 bool CudaInstance::bindingsKnown() {
-  return std::any_of(
-      executables.begin(), executables.end(),
-      [&](const Executable &e) { return e.addresses == boundAddresses(); });
+  known = 0;
+  while (known < executables.size() &&
+         executables[known].addresses != boundAddresses())
+    ++known;
+  return known < executables.size();
 }
 
 /// Leaves in `active` an executable graph with the addresses that are bound.
 Status CudaInstance::chooseExecutable(Stream stream) {
   if (executables.empty()) {
-    if (Status s = pointTensorMaps(); !s)
+    if (Status s = fillArguments(); !s)
+      return s;
+    if (Status s = buildGraph(); !s)
       return s;
     active = 0;
-    return buildGraph();
+  } else if (activeNumber != bindingNumber()) {
+    // The driver runs the launches of one executable graph one after the other,
+    // on whichever streams; those of two only where the stream says so.
+    if (stream == launchedOn && devicePtr(stream) != kStreamPerThread)
+      active = nearest();
+    else if (differences(executables[active].addresses) > kFewArguments)
+      remember(executables[active]);
+    if (Status s = update(executables[active]); !s)
+      return s;
   }
-  size_t least = differences(executables[active].addresses);
-  // The driver runs the launches of one executable graph one after the other,
-  // on whichever streams; those of two only where the stream says so.
-  bool any = stream == launchedOn && devicePtr(stream) != kStreamPerThread;
-  if (least && any) {
-    size_t oldest = active;
-    for (size_t i = 0; i < executables.size(); ++i) {
-      size_t count = differences(executables[i].addresses);
-      if (count < least)
-        least = count, active = i;
-      if (executables[i].used < executables[oldest].used)
-        oldest = i;
-    }
-    if (least > kFewArguments) {
-      if (comesBack() && addExecutable())
-        active = executables.size() - 1;
-      else
-        overwrite(executables[active = oldest]);
-    }
-  } else if (least > kFewArguments) {
-    overwrite(executables[active]);
+  activeNumber = bindingNumber();
+  executables[active].used = done.launches;
+  return Status::ok();
+}
+
+/// The executable graph that becomes that of the addresses that are bound: one
+/// that has them, or nearly; one of their own when they have been there before;
+/// else the one that has not been used for longest.
+size_t CudaInstance::nearest() {
+  if (known < executables.size() &&
+      executables[known].addresses == boundAddresses())
+    return known;
+  size_t best = 0, oldest = 0, least = SIZE_MAX;
+  for (size_t i = 0; i < executables.size(); ++i) {
+    size_t count = differences(executables[i].addresses);
+    if (count < least)
+      least = count, best = i;
+    if (executables[i].used < executables[oldest].used)
+      oldest = i;
   }
-  Executable &chosen = executables[active];
-  chosen.used = done.launches;
-  return least ? update(chosen) : Status::ok();
+  if (least <= kFewArguments)
+    return best;
+  if (comesBack() && addExecutable())
+    return executables.size() - 1;
+  remember(executables[oldest]);
+  return oldest;
 }
 
 /// Were these addresses, or nearly, in an executable that has others now?
@@ -185,7 +198,7 @@ bool CudaInstance::comesBack() {
   return true;
 }
 
-void CudaInstance::overwrite(Executable &executable) {
+void CudaInstance::remember(const Executable &executable) {
   overwritten.push_back(executable.addresses);
   if (overwritten.size() > kRemembered)
     overwritten.pop_front();
@@ -206,7 +219,9 @@ bool CudaInstance::addExecutable() {
 }
 
 Status CudaInstance::update(Executable &executable) {
-  if (Status s = pointTensorMaps(); !s)
+  if (executable.addresses == boundAddresses())
+    return Status::ok();
+  if (Status s = fillArguments(); !s)
     return s;
   std::vector<uint32_t> stale;
   forEachDifference(executable.addresses, [&](size_t slot) {

@@ -204,7 +204,8 @@ void CudaInstance::resolveTensorMap(const TensorMap &map) {
 
 /// Late, like the updates of the graph: an address that changes twice between
 /// two launches costs once. One that fails stays stale.
-Status CudaInstance::pointTensorMaps() {
+Status CudaInstance::fillArguments() {
+  fillSlots();
   for (; !staleMaps.empty(); staleMaps.pop_back()) {
     MapArgument &map = *staleMaps.back();
     void *address = slots[map.slot];
@@ -244,7 +245,7 @@ Status CudaInstance::runStep(void *given) {
   if (Status s = checkStream(stream); !s)
     return s;
   if (launchMode == LaunchMode::Plain) {
-    Status s = pointTensorMaps();
+    Status s = fillArguments();
     return s ? launchPlain(stream) : s;
   }
   // After a failed update a graph is half old: the next launch builds anew.

@@ -75,12 +75,13 @@ private:
   Status runAdvance(void *stream) override;
 
   Status checkStream(Stream stream);
-  Status pointTensorMaps();
+  Status fillArguments();
   Status buildGraph();
   Status addNode(size_t index, const std::vector<GraphNode> &after);
   Status chooseExecutable(Stream stream);
   bool comesBack();
-  void overwrite(Executable &executable);
+  size_t nearest();
+  void remember(const Executable &executable);
   bool addExecutable();
   Status update(Executable &executable);
   Status updateNode(GraphExec exec, size_t index);
@@ -116,7 +117,9 @@ private:
   Graph graph = nullptr;
   std::vector<void *> graphAddresses; ///< Those in the nodes of `graph`.
   std::vector<Executable> executables;
-  size_t active = 0;              ///< The executable that was launched last.
+  size_t active = 0;         ///< The executable that was launched last.
+  uint64_t activeNumber = 0; ///< Of the binding that is in it.
+  size_t known = 0;          ///< An executable that bindingsKnown() has found.
   Stream launchedOn = nullptr;    ///< The stream of that.
   bool noMoreExecutables = false; ///< The driver has refused one.
   /// Addresses that were overwritten, the oldest first.
