@@ -86,9 +86,10 @@ struct RunOptions {
 ///
 /// With `time`, steps run back to back and only the last one's losses are read;
 /// then come the times, with `json` as the object `timing`:
-///   open_ms                   of the CPU, by part: manifest, choose (opens the
-///                             driver), load (context, modules, constants),
-///                             arena, buffers
+///   open_ms                   of the wall clock, by part: manifest (meanwhile
+///                             the driver of the GPU that was asked for
+///                             starts), choose (the rest of that), load
+///                             (context, modules, constants), arena, buffers
 ///   first_launch_ms           of the CPU: it builds the graph
 ///   open_to_first_launch_ms   the sum of the above
 ///   step_ms                   of the device, by events around each step but

@@ -92,8 +92,8 @@ struct SessionOptions {
 
 /// Milliseconds that opening took, by part.
 struct OpenTimes {
-  double open = 0;   ///< The manifest.
-  double choose = 0; ///< With the driver.
+  double open = 0;   ///< The manifest, while the driver starts.
+  double choose = 0; ///< With the rest of the driver's start.
   double load = 0;   ///< With the context of the device.
   double create = 0; ///< The arena.
   double bind = 0;   ///< The buffers of the signature.
