@@ -204,7 +204,8 @@ void CudaInstance::resolveTensorMap(const TensorMap &map) {
 
 /// Late, like the updates of the graph: an address that changes twice between
 /// two launches costs once. One that fails stays stale.
-Status CudaInstance::pointTensorMaps() {
+Status CudaInstance::fillArguments() {
+  fillSlots();
   for (; !staleMaps.empty(); staleMaps.pop_back()) {
     MapArgument &map = *staleMaps.back();
     void *address = slots[map.slot];
@@ -243,27 +244,20 @@ Status CudaInstance::runStep(void *given) {
     return current.error();
   if (Status s = checkStream(stream); !s)
     return s;
-  if (!staleMaps.empty())
-    if (Status s = pointTensorMaps(); !s)
-      return s;
-  if (launchMode == LaunchMode::Plain)
-    return launchPlain(stream);
-  if (!exec) {
-    if (Status s = buildGraph(); !s) {
-      dropGraph();
-      return s;
-    }
-  } else if (!stale.empty()) {
-    // After a failed update the graph is half old: the next launch builds anew.
-    if (Status s = updateStale(); !s) {
-      dropGraph();
-      return s;
-    }
+  if (launchMode == LaunchMode::Plain) {
+    Status s = fillArguments();
+    return s ? launchPlain(stream) : s;
+  }
+  // After a failed update a graph is half old: the next launch builds anew.
+  if (Status s = chooseExecutable(stream); !s) {
+    dropGraph();
+    return s;
   }
   NOVA_CUDA_TRY(driver(), graphLaunch,
                 "step \"" + program->bundle->manifest.name + "\" on " +
                     program->where(),
-                exec, stream);
+                executables[active].exec, stream);
+  launchedOn = stream;
   return Status::ok();
 }
 
