@@ -104,6 +104,7 @@ static bundle::Kernel describeKernelEntry(func::FuncOp kernel) {
         values.push_back(value);
     return bundle::AttrValue(values);
   };
+  entry.schedule["results"] = static_cast<int64_t>(kernel.getNumResults());
   entry.schedule["role"] = stringAttr(kernel->getDiscardableAttrDictionary(), attr::role);
   entry.schedule["space"] = list(attr::space);
   entry.schedule["tile"] = list(attr::tile);

@@ -1,0 +1,304 @@
+//===- Matrix.cpp - ldmatrix stmatrix mma.sync -----------------------------===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// PTX ISA 9.7.14.5: mma (.14), ldmatrix (.15), stmatrix (.16), and the figures
+// before them that say which lane holds which element.
+//
+// Accumulation. The ISA leaves the order and the rounding of a tensor core's
+// sums open ("at least single precision"). Here products and their sum with
+// the accumulator are computed in float64 and rounded once, to zero as devices
+// do. A device aligns the addends of a dot product to the largest exponent
+// among them and drops what falls below about 24 bits of it, so for K products
+// it may differ from the exact sum by K + 1 units in the last place of the
+// largest addend: |difference| <= (K + 1) 2^-23 max(|c|, |a b|).
+//
+//===----------------------------------------------------------------------===//
+#include "../Access.h"
+#include "../Lanes.h"
+#include "../Numbers.h"
+
+using namespace nova::sim;
+using nova::sim::ptx::Operand;
+
+namespace {
+
+std::vector<uint32_t> rowsOf(Decoder &d, const Operand &o, unsigned count,
+                             unsigned width, bool results) {
+  std::vector<uint32_t> rows;
+  size_t given = o.kind == Operand::List ? o.items.size() : 1;
+  if (given != count)
+    d.fail(std::to_string(given) + " registers, expected " + std::to_string(count));
+  for (unsigned k = 0; k < count; ++k) {
+    const Operand &item = o.kind == Operand::List ? o.items[k] : o;
+    rows.push_back(results ? d.target(item, width)
+                           : d.source(item, {'b', width, false, "b"}));
+  }
+  return rows;
+}
+
+// --- ldmatrix, stmatrix -----------------------------------------------------
+
+/// aux: number of matrices | 256 transposed. Lane l of matrix m holds elements
+/// (l/4, 2(l%4)) and (l/4, 2(l%4)+1); transposed, their mirror images.
+void loadMatrices(Warp &w, const Inst &i, uint32_t) {
+  for (unsigned m = 0; m < (i.aux & 255); ++m) {
+    uint16_t element[8][8];
+    for (unsigned r = 0; r < 8; ++r) {
+      unsigned lane = 8 * m + r;
+      uint64_t address = addressOf(w, i, 0, lane);
+      resolve(AccessSpace::Shared, address);
+      std::memcpy(element[r], readShared(w, lane, address, 16, true), 16);
+    }
+    uint32_t *to = w.row<uint32_t>(w.list(i)[m]);
+    for (unsigned l = 0; l < kLanes; ++l) {
+      unsigned r = l / 4, c = 2 * (l % 4);
+      to[l] = (i.aux & 256) ? element[c][r] | uint32_t(element[c + 1][r]) << 16
+                            : element[r][c] | uint32_t(element[r][c + 1]) << 16;
+    }
+  }
+}
+
+void storeMatrices(Warp &w, const Inst &i, uint32_t) {
+  for (unsigned m = 0; m < (i.aux & 255); ++m) {
+    uint16_t element[8][8];
+    const uint32_t *from = w.row<uint32_t>(w.list(i)[m]);
+    for (unsigned l = 0; l < kLanes; ++l) {
+      unsigned r = l / 4, c = 2 * (l % 4);
+      auto low = static_cast<uint16_t>(from[l]), high = static_cast<uint16_t>(from[l] >> 16);
+      if (i.aux & 256)
+        element[c][r] = low, element[c + 1][r] = high;
+      else
+        element[r][c] = low, element[r][c + 1] = high;
+    }
+    for (unsigned r = 0; r < 8; ++r) {
+      unsigned lane = 8 * m + r;
+      uint64_t address = addressOf(w, i, 0, lane);
+      resolve(AccessSpace::Shared, address);
+      writeShared(w, lane, address, 16, reinterpret_cast<const uint8_t *>(element[r]), true);
+    }
+  }
+}
+
+bool decodeMatrixAccess(Decoder &d) {
+  bool load = d.root == "ldmatrix";
+  if (!d.take("sync") || !d.take("aligned"))
+    d.fail("no .sync.aligned");
+  if (!d.take("m8n8"))
+    d.fail("no shape that the simulator knows, expected .m8n8");
+  unsigned count = d.take("x4") ? 4 : d.take("x2") ? 2 : d.take("x1") ? 1 : 0;
+  if (!count)
+    d.fail("no .x1, .x2 or .x4");
+  bool transposed = d.take("trans");
+  if (!d.take("shared"))
+    d.take("shared::cta");
+  if (!d.take("b16"))
+    d.fail("no type that the simulator knows, expected .b16");
+  d.expectCount(2, 2);
+  d.out.list = d.addList(rowsOf(d, d.operand(load ? 0 : 1), count, 32, load));
+  d.address(d.operand(load ? 1 : 0), 0);
+  d.out.aux = count | (transposed ? 256 : 0);
+  d.out.kind = Kind::Aligned;
+  d.out.run = load ? loadMatrices : storeMatrices;
+  d.sharedAccess(16);
+  return true;
+}
+
+// --- mma.sync ---------------------------------------------------------------
+
+enum class Multiplicand { F16, Bf16, Tf32, F64, U8, S8 };
+
+/// Where lane l keeps element k of A, B and C (the figures of 9.7.14.5).
+struct Place {
+  unsigned row, column;
+};
+
+/// Shapes m16n8kK of 16-bit elements, two to a register.
+Place placeA16(unsigned l, unsigned k) {
+  return {l / 4 + 8 * (k / 2 % 2), 2 * (l % 4) + k % 2 + 8 * (k / 4)};
+}
+Place placeB16(unsigned l, unsigned k) {
+  return {2 * (l % 4) + k % 2 + 8 * (k / 2), l / 4};
+}
+/// m16n8k4 and m16n8k8 of tf32.
+Place placeA32(unsigned l, unsigned k) {
+  return {l / 4 + 8 * (k % 2), l % 4 + 4 * (k / 2)};
+}
+Place placeB32(unsigned l, unsigned k) { return {l % 4 + 4 * k, l / 4}; }
+/// m16n8kK of 8-bit elements, four to a register.
+Place placeA8(unsigned l, unsigned k) {
+  return {l / 4 + 8 * (k / 4 % 2), 4 * (l % 4) + k % 4 + 16 * (k / 8)};
+}
+Place placeB8(unsigned l, unsigned k) {
+  return {4 * (l % 4) + k % 4 + 16 * (k / 4), l / 4};
+}
+Place placeC(unsigned l, unsigned k) { return {l / 4 + 8 * (k / 2), 2 * (l % 4) + k % 2}; }
+
+/// A tf32 operand is a float32 whose low 13 bits the unit does not read.
+double tf32(uint32_t bits) {
+  return std::bit_cast<float>(bits & ~uint32_t(0x1fff));
+}
+
+/// Rows of the list: D (4 or 2), A, B, C. `K` from aux.
+template <Multiplicand T, bool HalfAccumulator>
+void multiply(Warp &w, const Inst &i, uint32_t) {
+  unsigned K = i.aux;
+  const uint32_t *rows = w.list(i);
+  constexpr unsigned perRegister = T == Multiplicand::Tf32                             ? 1
+                                   : T == Multiplicand::F16 || T == Multiplicand::Bf16 ? 2
+                                                                                       : 4;
+  constexpr bool integer = T == Multiplicand::U8 || T == Multiplicand::S8;
+  unsigned aElements = 16 * K / kLanes, bElements = 8 * K / kLanes;
+  constexpr unsigned accumulators = HalfAccumulator ? 2 : 4;
+  const uint32_t *aRows = rows + accumulators;
+  const uint32_t *bRows = aRows + aElements / perRegister;
+  const uint32_t *cRows = bRows + bElements / perRegister;
+  alignas(64) double a[16][32], b[32][8], c[16][8];
+  auto read = [&](const uint32_t *list, unsigned l, unsigned k) -> double {
+    uint32_t bits = w.row<uint32_t>(list[k / perRegister])[l];
+    if constexpr (T == Multiplicand::Tf32)
+      return tf32(bits);
+    else if constexpr (T == Multiplicand::F16)
+      return fromHalf(static_cast<uint16_t>(bits >> (16 * (k % 2))));
+    else if constexpr (T == Multiplicand::Bf16)
+      return fromBfloat(static_cast<uint16_t>(bits >> (16 * (k % 2))));
+    else if constexpr (T == Multiplicand::S8)
+      return static_cast<int8_t>(bits >> (8 * (k % 4)));
+    else
+      return static_cast<uint8_t>(bits >> (8 * (k % 4)));
+  };
+  constexpr auto placeA = perRegister == 1 ? placeA32 : perRegister == 2 ? placeA16 : placeA8;
+  constexpr auto placeB = perRegister == 1 ? placeB32 : perRegister == 2 ? placeB16 : placeB8;
+  for (unsigned l = 0; l < kLanes; ++l) {
+    for (unsigned k = 0; k < aElements; ++k) {
+      Place p = placeA(l, k);
+      a[p.row][p.column] = read(aRows, l, k);
+    }
+    for (unsigned k = 0; k < bElements; ++k) {
+      Place p = placeB(l, k);
+      b[p.row][p.column] = read(bRows, l, k);
+    }
+    for (unsigned k = 0; k < 4; ++k) {
+      Place p = placeC(l, k);
+      if constexpr (HalfAccumulator)
+        c[p.row][p.column] = fromHalf(static_cast<uint16_t>(
+            w.row<uint32_t>(cRows[k / 2])[l] >> (16 * (k % 2))));
+      else if constexpr (integer)
+        c[p.row][p.column] = static_cast<int32_t>(w.row<uint32_t>(cRows[k])[l]);
+      else
+        c[p.row][p.column] = std::bit_cast<float>(w.row<uint32_t>(cRows[k])[l]);
+    }
+  }
+  for (unsigned m = 0; m < 16; ++m)
+    for (unsigned k = 0; k < K; ++k)
+      for (unsigned n = 0; n < 8; ++n)
+        c[m][n] += a[m][k] * b[k][n];
+  for (unsigned l = 0; l < kLanes; ++l)
+    for (unsigned k = 0; k < 4; ++k) {
+      Place p = placeC(l, k);
+      double v = c[p.row][p.column];
+      if constexpr (HalfAccumulator) {
+        uint32_t &to = w.row<uint32_t>(rows[k / 2])[l];
+        unsigned shift = 16 * (k % 2);
+        to = (to & ~(uint32_t(0xffff) << shift)) | uint32_t(toHalf(v)) << shift;
+      } else if constexpr (integer) {
+        w.row<uint32_t>(rows[k])[l] = static_cast<uint32_t>(static_cast<int64_t>(v));
+      } else {
+        w.row<uint32_t>(rows[k])[l] = roundTo<23, 8>(v, Rounding::Rz);
+      }
+    }
+}
+
+/// m8n8k4 of float64: IEEE arithmetic, fused, in the order of k.
+void multiply64(Warp &w, const Inst &i, uint32_t) {
+  const uint32_t *rows = w.list(i);
+  double a[8][4], b[4][8], c[8][8];
+  auto value = [&](uint32_t row, unsigned l) {
+    return std::bit_cast<double>(w.row<uint64_t>(row)[l]);
+  };
+  for (unsigned l = 0; l < kLanes; ++l) {
+    a[l / 4][l % 4] = value(rows[2], l);
+    b[l % 4][l / 4] = value(rows[3], l);
+    for (unsigned k = 0; k < 2; ++k)
+      c[l / 4][2 * (l % 4) + k] = value(rows[4 + k], l);
+  }
+  for (auto m = 0; m < 8; ++m)
+    for (auto n = 0; n < 8; ++n)
+      for (auto k = 0; k < 4; ++k)
+        c[m][n] = std::fma(a[m][k], b[k][n], c[m][n]);
+  for (unsigned l = 0; l < kLanes; ++l)
+    for (unsigned k = 0; k < 2; ++k)
+      w.row<uint64_t>(rows[k])[l] = std::bit_cast<uint64_t>(c[l / 4][2 * (l % 4) + k]);
+}
+
+bool decodeMma(Decoder &d) {
+  if (!d.take("sync") || !d.take("aligned"))
+    d.fail("no .sync.aligned");
+  std::string_view shape = d.takeAny();
+  if (!d.take("row") || !d.take("col"))
+    d.fail("no .row.col");
+  TypeMod td = d.type(), ta = d.type(), tb = d.type(), tc = d.type();
+  d.expectCount(4, 4);
+  auto unknown = [&] {
+    d.fail("no shape and types that the simulator knows");
+  };
+  unsigned registers[4] = {4, 0, 0, 4}, width = 32;
+  bool half = td.kind == 'f' && td.bits == 16;
+  if (ta.name != tb.name || td.name != tc.name)
+    unknown();
+  if (ta.kind == 'f' && ta.bits == 64) {
+    if (shape != "m8n8k4" || td.bits != 64 || td.kind != 'f')
+      unknown();
+    registers[0] = registers[3] = 2, registers[1] = registers[2] = 1;
+    width = 64;
+    d.out.run = multiply64;
+  } else {
+    if (!shape.starts_with("m16n8k"))
+      unknown();
+    unsigned K = shape == "m16n8k4"    ? 4
+                 : shape == "m16n8k8"  ? 8
+                 : shape == "m16n8k16" ? 16
+                 : shape == "m16n8k32" ? 32
+                                       : 0;
+    unsigned bits = ta.kind == 't' ? 32 : ta.bits;
+    // Of each type the ISA has two shapes: 128 and 256 bits of K, or half that.
+    if (!K || (K * bits != 128 && K * bits != 256))
+      unknown();
+    registers[1] = K * bits / 64, registers[2] = K * bits / 128;
+    d.out.aux = K;
+    bool single = td.kind == 'f' && td.bits == 32;
+    if (ta.kind == 't' && single)
+      d.out.run = multiply<Multiplicand::Tf32, false>;
+    else if (ta.kind == 'h' && single)
+      d.out.run = multiply<Multiplicand::Bf16, false>;
+    else if (ta.kind == 'f' && ta.bits == 16 && single)
+      d.out.run = multiply<Multiplicand::F16, false>;
+    else if (ta.kind == 'f' && ta.bits == 16 && half) {
+      d.out.run = multiply<Multiplicand::F16, true>;
+      registers[0] = registers[3] = 2;
+    } else if (ta.bits == 8 && ta.kind == 's' && td.kind == 's')
+      d.out.run = multiply<Multiplicand::S8, false>;
+    else if (ta.bits == 8 && ta.kind == 'u' && td.kind == 's')
+      d.out.run = multiply<Multiplicand::U8, false>;
+    else
+      unknown();
+  }
+  std::vector<uint32_t> rows;
+  for (unsigned k = 0; k < 4; ++k)
+    for (uint32_t row : rowsOf(d, d.operand(k), registers[k], width, k == 0))
+      rows.push_back(row);
+  d.out.list = d.addList(rows);
+  d.out.kind = Kind::Aligned;
+  return true;
+}
+
+} // namespace
+
+void nova::sim::addMatrixInstructions(InstructionTable &table) {
+  table.add("ldmatrix", decodeMatrixAccess);
+  table.add("stmatrix", decodeMatrixAccess);
+  table.add("mma", decodeMma);
+}
