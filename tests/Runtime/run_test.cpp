@@ -372,7 +372,8 @@ TEST_F(RunTest, VerifyRefusals) {
   run::VerifyOptions o = verifyOptions();
   o.simulate = true;
   EXPECT_EQ(error(o, ErrorCode::Missing),
-            "--simulate: this build has no simulator of GPU targets");
+            "--simulate: '" + bundle + "' has no such GPU target: it has host "
+                "(x86-64-v3)");
   o = verifyOptions();
   o.data = data;
   o.seed = 1;

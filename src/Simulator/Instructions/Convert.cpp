@@ -66,6 +66,34 @@ double readFloat(uint8_t format, uint64_t bits, bool ftz) {
   }
 }
 
+/// The NaN that an H200 makes of one: float64 and bfloat16 keep sign and payload,
+/// made quiet, as far as there is room; others give the NaN of all arithmetic.
+uint64_t writeNan(const How &how, uint64_t bits) {
+  uint64_t sign = bits >> 63, payload = bits & ((uint64_t(1) << 52) - 1);
+  if (how.from == F64 && how.to == F32)
+    return sign << 31 | 0x7fc00000 | payload >> 29;
+  if (how.from == F64 && how.to == F16)
+    return sign << 15 | 0x7e00 | payload >> 42;
+  if (how.from == Bf16 && how.to == F32)
+    return bits << 16 & 0xffffffff;
+  if (how.from == F16 && how.to == F64)
+    return (bits & 0x8000) << 48 | uint64_t(0x7ff8) << 48 | (bits & 0x3ff) << 42;
+  switch (how.to) {
+  case F64:
+    if (how.from == F32 && !how.ftz)
+      return std::bit_cast<uint64_t>(
+          double(std::bit_cast<float>(static_cast<uint32_t>(bits))));
+    return how.from == F64 ? bits | uint64_t(1) << 51 : 0x7fffffffe0000000;
+  case F32:
+    return kNan32;
+  case Tf32:
+    return how.rounding == Rounding::Rna ? bits & ~uint64_t(0x1fff) & 0xffffffff
+                                         : kNan32 & ~uint32_t(0x1fff);
+  default:
+    return kNan16;
+  }
+}
+
 uint64_t writeFloat(uint8_t format, double v, const How &how) {
   // ISA 9.7.9.21: .sat is [0, 1] with NaN to +0; .relu the same from below but
   // keeps NaN.
@@ -77,14 +105,12 @@ uint64_t writeFloat(uint8_t format, double v, const How &how) {
   case F64:
     return std::bit_cast<uint64_t>(v);
   case F32: {
-    if (v != v)
-      return kNan32;
     float f = toFloat(v, how.rounding);
     return std::bit_cast<uint32_t>(how.ftz ? flush(f) : f);
   }
   case Tf32:
     // The layout of float32 with 13 bits fewer.
-    return v != v ? kNan32 : roundTo<10, 8>(v, how.rounding) << 13;
+    return roundTo<10, 8>(v, how.rounding) << 13;
   case F16:
     return toHalf(v, how.rounding);
   default:
@@ -150,7 +176,9 @@ void floatToInteger(Warp &w, const Inst &i, uint32_t mask) {
   eachLane(w, i, mask, [](const How &how, uint64_t bits) -> uint64_t {
     double v = readFloat(how.from, bits, how.ftz);
     if (v != v)
-      return how.from == F64 || how.to == 64 ? uint64_t(1) << (how.to - 1) : 0;
+      return how.from == F64 || how.to == 64
+                 ? extend(uint64_t(1) << (how.to - 1), how.to, how.toSigned)
+                 : 0;
     v = integral(v, how.rounding);
     double most = std::ldexp(1.0, how.to - how.toSigned);
     uint64_t top = how.to - how.toSigned == 64
@@ -193,13 +221,16 @@ void integerToFloat(Warp &w, const Inst &i, uint32_t mask) {
 
 void floatToFloat(Warp &w, const Inst &i, uint32_t mask) {
   eachLane(w, i, mask, [](const How &how, uint64_t bits) {
-    return writeFloat(how.to, readFloat(how.from, bits, how.ftz), how);
+    double v = readFloat(how.from, bits, how.ftz);
+    return v != v && !how.sat ? writeNan(how, bits) : writeFloat(how.to, v, how);
   });
 }
 
 void floatToIntegral(Warp &w, const Inst &i, uint32_t mask) {
   eachLane(w, i, mask, [](How how, uint64_t bits) {
     double v = integral(readFloat(how.from, bits, how.ftz), how.rounding);
+    if (v != v && !how.sat)
+      return writeNan(how, bits);
     how.rounding = Rounding::Rn;
     return writeFloat(how.to, v, how);
   });
@@ -213,7 +244,9 @@ void pairOfFloats(Warp &w, const Inst &i, uint32_t mask) {
   for (uint32_t left = mask; left; left &= left - 1) {
     auto l = static_cast<unsigned>(std::countr_zero(left));
     auto half = [&](uint32_t bits) {
-      return static_cast<uint32_t>(writeFloat(how.to, readFloat(F32, bits, false), how));
+      double v = readFloat(F32, bits, false);
+      return static_cast<uint32_t>(v != v && !how.sat ? writeNan(how, bits)
+                                                      : writeFloat(how.to, v, how));
     };
     to[l] = half(a[l]) << 16 | half(b[l]);
   }
@@ -303,15 +336,18 @@ bool decodeCvt(Decoder &d) {
       d.out.run = handler<uint32_t, uint32_t>([](uint32_t v) {
         uint32_t r = (v + 0x1000) & ~uint32_t(0x1fff);
         bool special = (v & 0x7f800000) == 0x7f800000;
-        uint32_t kept = (v & 0x7fffff) ? kNan32 : v;
-        return special ? kept : r;
+        return special ? v & ~uint32_t(0x1fff) : r;
       });
     else if (*toFormat == F64 && *fromFormat == F32 && !how.sat && !how.ftz)
       d.out.run = handler<double, float>([](float v) { return double(v); });
     else if (*toFormat == F32 && *fromFormat == F64 && !how.sat && !how.ftz &&
              how.rounding == Rounding::Rn)
-      d.out.run = handler<float, double>(
-          [](double v) { return canonical(static_cast<float>(v)); });
+      d.out.run = handler<uint32_t, double>([](double v) {
+        uint64_t bits = std::bit_cast<uint64_t>(v);
+        auto nan = static_cast<uint32_t>(bits >> 63 << 31 | 0x7fc00000 |
+                                         (bits << 12 >> 41));
+        return v != v ? nan : std::bit_cast<uint32_t>(static_cast<float>(v));
+      });
   }
   return true;
 }

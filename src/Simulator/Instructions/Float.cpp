@@ -189,10 +189,25 @@ template <Op O> void choose(Decoder &d, const TypeMod &t, const Modes &m) {
   }
 }
 
+/// ISA 9.7.3.8: a times the reciprocal of b, which is 0 for a large b.
+template <bool Ftz> Handler approximateQuotient() {
+  return handler<float, float, float>([](float a, float b) {
+    if constexpr (Ftz)
+      a = flush(a), b = flush(b);
+    float size = std::fabs(b);
+    float zero = std::copysign(0.0f, b);
+    float r = size > 0x1p126f && size <= 0x1.fffffep127f ? a * zero : a / b;
+    r = canonical(r);
+    return Ftz ? flush(r) : r;
+  });
+}
+
 bool decodeArithmetic(Decoder &d) {
   if (!isFloat(d))
     return false;
-  bool approximate = d.take("approx") || d.take("full");
+  bool approximate = d.take("approx");
+  if (!approximate)
+    d.take("full");
   Modes m = takeModes(d);
   TypeMod t = d.type();
   if (t.packed)
@@ -205,8 +220,11 @@ bool decodeArithmetic(Decoder &d) {
     choose<Op::Mul>(d, t, m);
   else if (d.root == "fma" || d.root == "mad")
     choose<Op::Fma>(d, t, m);
-  else if (d.root == "div")
+  else if (d.root == "div") {
     choose<Op::Div>(d, t, m);
+    if (approximate)
+      d.out.run = m.ftz ? approximateQuotient<true>() : approximateQuotient<false>();
+  }
   else if (d.root == "rcp") {
     if (approximate && t.bits == 64)
       return false; // rcp.approx.ftz.f64: SpecialFunctions.cpp
@@ -217,18 +235,13 @@ bool decodeArithmetic(Decoder &d) {
   return true;
 }
 
-template <typename T> Handler signHandler(bool neg, bool ftz) {
+/// A NaN comes out as from any arithmetic; of float64 it stays as it is.
+template <typename T, bool Neg, bool Ftz> T withSign(T v) {
   using U = typename Unsigned<T>::type;
   constexpr U top = U(1) << (8 * sizeof(T) - 1);
-  if (neg)
-    return ftz ? handler<U, U>([](U a) {
-      return std::bit_cast<U>(flush(std::bit_cast<T>(static_cast<U>(a ^ top))));
-    })
-               : handler<U, U>([](U a) { return static_cast<U>(a ^ top); });
-  return ftz ? handler<U, U>([](U a) {
-    return std::bit_cast<U>(flush(std::bit_cast<T>(static_cast<U>(a & ~top))));
-  })
-             : handler<U, U>([](U a) { return static_cast<U>(a & ~top); });
+  U bits = std::bit_cast<U>(Ftz ? flush(v) : v);
+  T r = std::bit_cast<T>(static_cast<U>(Neg ? bits ^ top : bits & ~top));
+  return v != v ? canonical(Neg ? v : r) : r;
 }
 
 bool decodeSign(Decoder &d) {
@@ -238,8 +251,15 @@ bool decodeSign(Decoder &d) {
   TypeMod t = d.type();
   operands(d, t, 1);
   bool neg = d.root == "neg";
-  d.out.run = t.bits == 64 ? signHandler<double>(neg, false)
-                           : signHandler<float>(neg, ftz);
+  if (t.bits == 64)
+    d.out.run = neg ? handler<double, double>([](double v) { return withSign<double, true, false>(v); })
+                    : handler<double, double>([](double v) { return withSign<double, false, false>(v); });
+  else if (ftz)
+    d.out.run = neg ? handler<float, float>([](float v) { return withSign<float, true, true>(v); })
+                    : handler<float, float>([](float v) { return withSign<float, false, true>(v); });
+  else
+    d.out.run = neg ? handler<float, float>([](float v) { return withSign<float, true, false>(v); })
+                    : handler<float, float>([](float v) { return withSign<float, false, false>(v); });
   return true;
 }
 

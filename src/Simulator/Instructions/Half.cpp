@@ -30,9 +30,9 @@ uint16_t compute(uint32_t aux, uint16_t a, uint16_t b, uint16_t c) {
   double x = in(a), y = in(b), r = 0;
   switch (aux & 15) {
   case Neg:
-    return static_cast<uint16_t>(a ^ 0x8000);
+    return x != x ? kNan16 : static_cast<uint16_t>(a ^ 0x8000);
   case Abs:
-    return static_cast<uint16_t>(a & 0x7fff);
+    return x != x ? kNan16 : static_cast<uint16_t>(a & 0x7fff);
   case Add:
     r = addOdd(x, y, Rounding::Rn);
     break;

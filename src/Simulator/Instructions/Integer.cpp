@@ -196,13 +196,13 @@ bool decodeDivRem(Decoder &d) {
   bool rem = d.root == "rem";
   TypeMod t = d.type();
   operands(d, t, 2);
-  // ISA 9.7.1.8: division by zero yields an unspecified value: all ones for a
-  // quotient and the dividend for a remainder, as devices do.
+  // ISA 9.7.1.8: division by zero yields an unspecified value: all ones, as an
+  // H200 does.
   d.out.run = forInteger(t, [&]<typename T>() {
     if (rem)
       return handler<T, T, T>([](T a, T b) -> T {
         if (b == 0)
-          return a;
+          return static_cast<T>(-1);
         if constexpr (std::is_signed_v<T>)
           if (b == T(-1))
             return 0;

@@ -48,6 +48,10 @@ std::optional<uint32_t> functionOf(std::string_view root) {
   return std::nullopt;
 }
 
+double flushed(double x) {
+  return std::fabs(x) < 0x1p-1022 ? std::copysign(0.0, x) : x;
+}
+
 bool decode(Decoder &d) {
   uint32_t f = *functionOf(d.root);
   if (!d.take("approx"))
@@ -62,7 +66,7 @@ bool decode(Decoder &d) {
     // ISA 9.7.3.17: rsqrt.approx.ftz.f64 has the lower 32 bits zero.
     if (ftz)
       d.out.run = handler<uint64_t, double>([](double x) {
-        double r = 1 / std::sqrt(x);
+        double r = 1 / std::sqrt(flushed(x));
         return std::bit_cast<uint64_t>(r) & ~uint64_t(0xffffffff);
       });
     else
@@ -108,7 +112,7 @@ bool decodeRcp64(Decoder &d) {
   TypeMod t = d.type();
   operands(d, t, 1);
   d.out.run = handler<uint64_t, double>([](double x) {
-    double r = 1 / x;
+    double r = 1 / flushed(x);
     uint64_t bits = std::bit_cast<uint64_t>(r) & ~uint64_t(0xffffffff);
     bool subnormal = !(bits & 0x7ff0000000000000);
     return subnormal ? bits & (uint64_t(1) << 63) : bits;
