@@ -645,20 +645,19 @@ void matrices(Builder &b) {
     const char *name;
     unsigned a, b, c;
     char operand, accumulator;
-    double k;
   };
   const Shape shapes[] = {
-      {"m16n8k4.row.col.f32.tf32.tf32.f32", 2, 1, 4, 'T', 'T', 4},
-      {"m16n8k8.row.col.f32.tf32.tf32.f32", 4, 2, 4, 'T', 'T', 8},
-      {"m16n8k8.row.col.f32.bf16.bf16.f32", 2, 1, 4, 'Q', 'T', 8},
-      {"m16n8k16.row.col.f32.bf16.bf16.f32", 4, 2, 4, 'Q', 'T', 16},
-      {"m16n8k8.row.col.f32.f16.f16.f32", 2, 1, 4, 'P', 'T', 8},
-      {"m16n8k16.row.col.f32.f16.f16.f32", 4, 2, 4, 'P', 'T', 16},
-      {"m16n8k8.row.col.f16.f16.f16.f16", 2, 1, 2, 'P', 'P', 8},
-      {"m16n8k16.row.col.f16.f16.f16.f16", 4, 2, 2, 'P', 'P', 16},
-      {"m16n8k16.row.col.s32.s8.s8.s32", 2, 1, 4, 'j', 'j', 0},
-      {"m16n8k32.row.col.s32.s8.s8.s32", 4, 2, 4, 'j', 'j', 0},
-      {"m16n8k32.row.col.s32.u8.u8.s32", 4, 2, 4, 'j', 'j', 0},
+      {"m16n8k4.row.col.f32.tf32.tf32.f32", 2, 1, 4, 'T', 'T'},
+      {"m16n8k8.row.col.f32.tf32.tf32.f32", 4, 2, 4, 'T', 'T'},
+      {"m16n8k8.row.col.f32.bf16.bf16.f32", 2, 1, 4, 'Q', 'T'},
+      {"m16n8k16.row.col.f32.bf16.bf16.f32", 4, 2, 4, 'Q', 'T'},
+      {"m16n8k8.row.col.f32.f16.f16.f32", 2, 1, 4, 'P', 'T'},
+      {"m16n8k16.row.col.f32.f16.f16.f32", 4, 2, 4, 'P', 'T'},
+      {"m16n8k8.row.col.f16.f16.f16.f16", 2, 1, 2, 'P', 'P'},
+      {"m16n8k16.row.col.f16.f16.f16.f16", 4, 2, 2, 'P', 'P'},
+      {"m16n8k16.row.col.s32.s8.s8.s32", 2, 1, 4, 'j', 'j'},
+      {"m16n8k32.row.col.s32.s8.s8.s32", 4, 2, 4, 'j', 'j'},
+      {"m16n8k32.row.col.s32.u8.u8.s32", 4, 2, 4, 'j', 'j'},
   };
   for (const Shape &s : shapes) {
     std::string body, lists[4], kinds;
@@ -679,10 +678,7 @@ void matrices(Builder &b) {
             lists[1] + "}, {" + lists[2] + "}, {" + lists[3] + "};\n";
     for (unsigned k = 0; k < s.c; ++k)
       body += "  cvt.u64.u32 %d5" + number(k) + ", %r7" + number(k) + ";\n";
-    Tolerance t;
-    if (s.k > 0)
-      t = {Tolerance::Sum, s.k, s.accumulator == 'P' ? 'h' : 's'};
-    b.custom("matrix", std::string("mma.") + s.name, body, kinds, s.c, t);
+    b.custom("matrix", std::string("mma.") + s.name, body, kinds, s.c);
   }
   b.custom("matrix", "mma.m8n8k4.row.col.f64.f64.f64.f64",
            "  mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d50, %d51}, "

@@ -29,7 +29,6 @@ struct Tolerance {
     Ulps,     ///< Of `format`.
     Relative, ///< 2^-bits of the larger one, float32.
     Absolute, ///< 2^-bits, float32.
-    Sum,      ///< mma: `bits` is K; see Matrix.cpp.
   } kind = Exact;
   double amount = 0;
   char format = 's'; ///< h float16, b bfloat16, s float32, d float64.
