@@ -33,8 +33,9 @@ constexpr uint64_t kSharedBase = 1024;
 constexpr unsigned kWindowShift = 40;
 constexpr uint64_t kSharedWindow = uint64_t(0x700000) << kWindowShift;
 constexpr uint64_t kLocalWindow = uint64_t(0x710000) << kWindowShift;
-/// Where a thread's local memory starts.
+/// Where a thread's local memory starts, and where parameters do in their space.
 constexpr uint64_t kLocalBase = 256;
+constexpr uint64_t kParameterBase = 512;
 
 class Warp;
 struct Fragment;

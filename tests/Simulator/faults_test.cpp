@@ -300,6 +300,16 @@ TEST(Faults, SourceLines) {
   EXPECT_EQ(outcome->fault->source, "graph:42:7");
 }
 
+TEST(Execution, ChoosesBetweenParameters) {
+  Ran ran = run("mov.b64 %d2, in;\nmov.b64 %d3, out;\nsetp.lt.u32 %p1, %r0, 64;\n"
+                "selp.b64 %d4, %d3, %d2, %p1;\nld.param.b64 %d5, [%d4];\n"
+                "st.global.u32 [%d5], 17;");
+  EXPECT_EQ(ran.error, "");
+  EXPECT_FALSE(ran.fault) << ran.fault->text();
+  EXPECT_EQ(ran.out[0], 17u);
+  faultOf("mov.b64 %d2, 0;\nld.param.b64 %d5, [%d2];", FaultKind::OutOfBounds);
+}
+
 TEST(Execution, IsTheSameOnAnyNumberOfThreads) {
   std::string text = kernelOf("mov.u32 %r2, %ctaid.x;\nmad.lo.u32 %r3, %r2, 64, %r0;\n"
                               "mul.wide.u32 %d2, %r3, 4;\nadd.u64 %d3, %d1, %d2;\n"

@@ -55,8 +55,24 @@ unsigned takeVector(Decoder &d) {
   return d.take("v2") ? 2 : d.take("v4") ? 4 : d.take("v8") ? 8 : 1;
 }
 
+/// The bytes of parameters that a lane reads.
+const uint8_t *readParameters(Warp &w, unsigned lane, uint64_t address,
+                              unsigned bytes) {
+  const std::string &all = w.block->launch.parameters;
+  uint64_t at = address - kParameterBase;
+  if (at >= all.size() || all.size() - at < bytes || (address & (bytes - 1)))
+    throw FaultFound{(address & (bytes - 1)) ? FaultKind::Misaligned
+                                             : FaultKind::OutOfBounds,
+                     "reads " + std::to_string(bytes) + " bytes at offset " +
+                         std::to_string(static_cast<int64_t>(at)) +
+                         " of the parameters, which have " +
+                         std::to_string(all.size()),
+                     lane, address, "parameters"};
+  return reinterpret_cast<const uint8_t *>(all.data()) + at;
+}
+
 /// aux: number of elements | 256 sign extension | 512 rows of 64 bits.
-template <unsigned E, AccessSpace Space>
+template <unsigned E, AccessSpace Space, bool Parameters = false>
 void load(Warp &w, const Inst &i, uint32_t mask) {
   using T = typename Int<E == 1 ? 16 : E * 8>::U;
   unsigned count = i.aux & 255;
@@ -64,8 +80,12 @@ void load(Warp &w, const Inst &i, uint32_t mask) {
   bool extend = i.aux & 256, wide = i.aux & 512;
   for (uint32_t left = mask; left; left &= left - 1) {
     auto l = static_cast<unsigned>(std::countr_zero(left));
-    const uint8_t *from =
-        readBytes(w, Space, l, addressOf(w, i, 0, l), E * count);
+    uint64_t address = addressOf(w, i, 0, l);
+    const uint8_t *from;
+    if constexpr (Parameters)
+      from = readParameters(w, l, address, E * count);
+    else
+      from = readBytes(w, Space, l, address, E * count);
     for (unsigned k = 0; k < count; ++k) {
       T v = 0;
       std::memcpy(&v, from + k * E, E);
@@ -132,6 +152,9 @@ Handler bySize(unsigned bytes, AccessSpace s) {
 template <unsigned E, AccessSpace S> struct Load {
   static constexpr Handler run = load<E, S>;
 };
+template <unsigned E, AccessSpace S> struct LoadParameter {
+  static constexpr Handler run = load<E, S, true>;
+};
 template <unsigned E, AccessSpace S> struct Store {
   static constexpr Handler run = storeTo<E, S>;
 };
@@ -176,9 +199,15 @@ bool loadParameter(Decoder &d, unsigned count, const TypeMod &t) {
       o.items[0].kind != Operand::Name)
     d.fail("an address that is no parameter");
   const Parameter *p = d.names.parameter(o.items[0].name);
-  if (!p)
-    d.fail("'" + std::string(o.items[0].name) + "' is no parameter");
-  auto at = static_cast<uint64_t>(o.value);
+  if (!p) {
+    // An address that was computed: a choice between parameters.
+    unsigned width = rowsOf(d, d.operand(0), count, t, true);
+    d.address(o, 0);
+    d.out.aux = count | (t.kind == 's' ? 256 : 0) | (width == 64 ? 512 : 0);
+    d.out.run = bySize<LoadParameter>(t.bits / 8, AccessSpace::Local);
+    return true;
+  }
+  auto at = static_cast<uint64_t>(o.value + o.items[0].value);
   if (at + count * t.bits / 8 > p->bytes)
     d.fail("offset " + std::to_string(at) + " of a parameter of " +
            std::to_string(p->bytes) + " bytes");
