@@ -20,7 +20,9 @@ void nova::sim::faultGlobal(Warp &w, unsigned lane, uint64_t address,
   if (window - 1 >= memories.size())
     throw FaultFound{FaultKind::OutOfBounds,
                      access + " at an address that is in no argument's memory",
-                     lane, address, {}};
+                     lane,
+                     address,
+                     {}};
   const Memory &m = memories[window - 1];
   uint64_t offset = address & ((uint64_t(1) << kWindowShift) - 1);
   std::string at = access + " at offset " + std::to_string(offset) + " of " +
@@ -35,7 +37,8 @@ void nova::sim::faultGlobal(Warp &w, unsigned lane, uint64_t address,
   if (writes)
     throw FaultFound{FaultKind::NotWritable,
                      access + " at offset " + std::to_string(offset) + " of " +
-                         m.name + ", which is not among the outputs of the launch",
+                         m.name +
+                         ", which is not among the outputs of the launch",
                      lane, address, m.name};
   while (m.written[offset])
     ++offset;
@@ -89,11 +92,11 @@ void nova::sim::faultLocal(Warp &w, unsigned lane, uint64_t address,
 void nova::sim::faultConflict(Warp &w, unsigned lane, uint64_t address,
                               bool writes, const Conflict &conflict) {
   std::string place = sharedPlace(w, conflict.offset);
-  std::string other = " by warp " + std::to_string(conflict.warp) +
-                      (conflict.lane == kWholeWarp
-                           ? ""
-                           : " lane " + std::to_string(conflict.lane)) +
-                      " at " + describeInst(*w.code, conflict.inst);
+  std::string other =
+      " by warp " + std::to_string(conflict.warp) +
+      (conflict.lane == kWholeWarp ? ""
+                                   : " lane " + std::to_string(conflict.lane)) +
+      " at " + describeInst(*w.code, conflict.inst);
   const char *verb = writes ? "writes " : "reads ";
   switch (conflict.kind) {
   case Conflict::Pending:
@@ -106,11 +109,11 @@ void nova::sim::faultConflict(Warp &w, unsigned lane, uint64_t address,
                      verb + place + ", which nobody has written", lane, address,
                      "shared"};
   default:
-    throw FaultFound{FaultKind::Race,
-                     verb + place + ", " +
-                         (conflict.kind == Conflict::WithWrite ? "written"
-                                                               : "read") +
-                         other + " with no barrier between the two",
-                     lane, address, "shared"};
+    throw FaultFound{
+        FaultKind::Race,
+        verb + place + ", " +
+            (conflict.kind == Conflict::WithWrite ? "written" : "read") +
+            other + " with no barrier between the two",
+        lane, address, "shared"};
   }
 }

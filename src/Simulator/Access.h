@@ -170,7 +170,8 @@ inline void writeBytes(Warp &w, AccessSpace space, unsigned lane,
 
 /// The lane's address: register op[slot] and the offset. A 32-bit base is an
 /// address of shared or local memory.
-inline uint64_t addressOf(Warp &w, const Inst &i, unsigned slot, unsigned lane) {
+inline uint64_t addressOf(Warp &w, const Inst &i, unsigned slot,
+                          unsigned lane) {
   uint64_t base = (i.small & 0x8000) ? w.row<uint32_t>(i.op[slot])[lane]
                                      : w.row<uint64_t>(i.op[slot])[lane];
   return base + static_cast<uint64_t>(i.immediate);

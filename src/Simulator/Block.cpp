@@ -30,7 +30,8 @@ std::optional<Fault> Block::run(std::array<uint32_t, 3> block, uint64_t seed) {
     warps[w].start(*this, w,
                    lanes == kLanes ? kAllLanes : (uint32_t(1) << lanes) - 1);
   }
-  uint64_t state = seed ^ (uint64_t(block[0]) << 42 | uint64_t(block[1]) << 21 | block[2]);
+  uint64_t state =
+      seed ^ (uint64_t(block[0]) << 42 | uint64_t(block[1]) << 21 | block[2]);
   std::optional<Fault> fault;
   try {
     std::vector<uint32_t> ready;
@@ -89,7 +90,9 @@ bool Block::arrive(Warp &warp, uint32_t fragment, uint32_t which,
                          std::to_string(expected) + " threads here and for " +
                          std::to_string(b.expected) + " at " +
                          describeInst(*launch.code, b.inst),
-                     {}, {}, {}};
+                     {},
+                     {},
+                     {}};
   }
   b.arrived += count;
   if (b.arrived > b.expected)
@@ -97,7 +100,9 @@ bool Block::arrive(Warp &warp, uint32_t fragment, uint32_t which,
                      "barrier " + std::to_string(which) + " expects " +
                          std::to_string(b.expected) + " threads, " +
                          std::to_string(b.arrived) + " have arrived",
-                     {}, {}, {}};
+                     {},
+                     {},
+                     {}};
   clocks.release(warp.index, b.released);
   if (wait)
     b.waiting.push_back({warp.index, fragment});
@@ -160,10 +165,9 @@ void Block::diagnose() {
       atBarrier |= f.state == Fragment::AtBarrier;
       atSync |= f.state == Fragment::AtSync;
       waits += (waits.empty() ? "warp " : "; warp ") + std::to_string(w.index) +
-               (f.state == Fragment::AtSync
-                    ? " needs other lanes at "
-                    : f.state == Fragment::AtBarrier ? " waits at "
-                                                     : " polls at ") +
+               (f.state == Fragment::AtSync      ? " needs other lanes at "
+                : f.state == Fragment::AtBarrier ? " waits at "
+                                                 : " polls at ") +
                describeInst(*launch.code, f.pc);
       if (waits.size() > 300) {
         waits += "; ...";

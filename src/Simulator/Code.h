@@ -33,7 +33,8 @@ constexpr uint64_t kSharedBase = 1024;
 constexpr unsigned kWindowShift = 40;
 constexpr uint64_t kSharedWindow = uint64_t(0x700000) << kWindowShift;
 constexpr uint64_t kLocalWindow = uint64_t(0x710000) << kWindowShift;
-/// Where a thread's local memory starts, and where parameters do in their space.
+/// Where a thread's local memory starts, and where parameters do in their
+/// space.
 constexpr uint64_t kLocalBase = 256;
 constexpr uint64_t kParameterBase = 512;
 
@@ -71,12 +72,12 @@ struct Inst {
   };
   Kind kind = Kind::Plain;
   bool guardNegated = false;
-  uint16_t small = 0;      ///< An instruction's own.
-  uint32_t guard = kNone;  ///< A predicate's offset.
+  uint16_t small = 0;     ///< An instruction's own.
+  uint32_t guard = kNone; ///< A predicate's offset.
   uint32_t op[5] = {kNone, kNone, kNone, kNone, kNone};
-  uint32_t list = kNone;   ///< Into Code::lists: operands that do not fit.
+  uint32_t list = kNone; ///< Into Code::lists: operands that do not fit.
   int64_t immediate = 0;
-  uint32_t aux = 0;        ///< An instruction's own.
+  uint32_t aux = 0; ///< An instruction's own.
   uint32_t members = kNone;
   uint32_t target = kNone;     ///< Of a branch.
   uint32_t reconverge = kNone; ///< Its immediate post-dominator.
@@ -90,11 +91,38 @@ struct ConstantRow {
   unsigned width = 32;
 };
 enum class Special : uint8_t {
-  TidX, TidY, TidZ, NtidX, NtidY, NtidZ, CtaidX, CtaidY, CtaidZ,
-  NctaidX, NctaidY, NctaidZ, LaneId, WarpId, NwarpId, LanemaskEq, LanemaskLe,
-  LanemaskLt, LanemaskGe, LanemaskGt, Clock, Clock64, SmId, NsmId, GridId,
-  ActiveMask, DynamicSmemSize, TotalSmemSize, ClusterCtaRank, ClusterNctaRank,
-  ClusterIdX, NclusterIdX,
+  TidX,
+  TidY,
+  TidZ,
+  NtidX,
+  NtidY,
+  NtidZ,
+  CtaidX,
+  CtaidY,
+  CtaidZ,
+  NctaidX,
+  NctaidY,
+  NctaidZ,
+  LaneId,
+  WarpId,
+  NwarpId,
+  LanemaskEq,
+  LanemaskLe,
+  LanemaskLt,
+  LanemaskGe,
+  LanemaskGt,
+  Clock,
+  Clock64,
+  SmId,
+  NsmId,
+  GridId,
+  ActiveMask,
+  DynamicSmemSize,
+  TotalSmemSize,
+  ClusterCtaRank,
+  ClusterNctaRank,
+  ClusterIdX,
+  NclusterIdX,
 };
 
 struct SharedVariable {

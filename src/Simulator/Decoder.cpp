@@ -19,18 +19,18 @@ std::optional<TypeMod> sim::typeModifier(std::string_view name) {
     char kind;
     unsigned bits;
     bool packed;
-  } rows[] = {{"b8", 'b', 8, false},      {"b16", 'b', 16, false},
-              {"b32", 'b', 32, false},    {"b64", 'b', 64, false},
-              {"u8", 'u', 8, false},      {"u16", 'u', 16, false},
-              {"u32", 'u', 32, false},    {"u64", 'u', 64, false},
-              {"s8", 's', 8, false},      {"s16", 's', 16, false},
-              {"s32", 's', 32, false},    {"s64", 's', 64, false},
-              {"f16", 'f', 16, false},    {"f32", 'f', 32, false},
-              {"f64", 'f', 64, false},    {"bf16", 'h', 16, false},
-              {"f16x2", 'f', 16, true},   {"bf16x2", 'h', 16, true},
-              {"tf32", 't', 32, false},   {"pred", 'p', 1, false},
-              {"u16x2", 'u', 16, true},   {"s16x2", 's', 16, true},
-              {"b128", 'b', 128, false},  {"e4m3x2", 'e', 8, true},
+  } rows[] = {{"b8", 'b', 8, false},     {"b16", 'b', 16, false},
+              {"b32", 'b', 32, false},   {"b64", 'b', 64, false},
+              {"u8", 'u', 8, false},     {"u16", 'u', 16, false},
+              {"u32", 'u', 32, false},   {"u64", 'u', 64, false},
+              {"s8", 's', 8, false},     {"s16", 's', 16, false},
+              {"s32", 's', 32, false},   {"s64", 's', 64, false},
+              {"f16", 'f', 16, false},   {"f32", 'f', 32, false},
+              {"f64", 'f', 64, false},   {"bf16", 'h', 16, false},
+              {"f16x2", 'f', 16, true},  {"bf16x2", 'h', 16, true},
+              {"tf32", 't', 32, false},  {"pred", 'p', 1, false},
+              {"u16x2", 'u', 16, true},  {"s16x2", 's', 16, true},
+              {"b128", 'b', 128, false}, {"e4m3x2", 'e', 8, true},
               {"e5m2x2", 'g', 8, true}};
   for (const auto &row : rows)
     if (row.name == name)
@@ -217,9 +217,8 @@ uint32_t Decoder::predicate(const ptx::Operand &o, bool &negated) {
   negated = o.negated;
   if (o.kind == ptx::Operand::Integer)
     return names.constant(o.value != 0, 1);
-  const Names::Row *row = o.kind == ptx::Operand::Name
-                              ? names.find(o.name, scope)
-                              : nullptr;
+  const Names::Row *row =
+      o.kind == ptx::Operand::Name ? names.find(o.name, scope) : nullptr;
   if (!row || row->width != 1)
     fail("an operand that is no predicate, expected one");
   return row->offset;

@@ -34,7 +34,7 @@ struct Unknown {
 struct TypeMod {
   /// b u s f as in the ISA; h bf16, t tf32, p pred, e the 8-bit formats.
   char kind = 'b';
-  unsigned bits = 32; ///< Of one element.
+  unsigned bits = 32;  ///< Of one element.
   bool packed = false; ///< Two of them in 32 bits (f16x2).
   std::string_view name;
   bool isInteger() const { return kind == 'u' || kind == 's' || kind == 'b'; }
@@ -102,7 +102,9 @@ public:
   const ptx::Operand &operand(size_t k) const;
   /// A register to write. `width` 0: any but a predicate; its own is returned.
   uint32_t target(const ptx::Operand &o, unsigned width);
-  uint32_t target(size_t k, unsigned width) { return target(operand(k), width); }
+  uint32_t target(size_t k, unsigned width) {
+    return target(operand(k), width);
+  }
   /// A row to read as `width` bits: register, immediate, special register,
   /// address of a variable. `kind` f or h makes an integer immediate an error.
   uint32_t source(const ptx::Operand &o, const TypeMod &type);
@@ -147,7 +149,9 @@ using Decode = bool (*)(Decoder &);
 class InstructionTable {
 public:
   InstructionTable();
-  void add(std::string_view root, Decode decode) { table[root].push_back(decode); }
+  void add(std::string_view root, Decode decode) {
+    table[root].push_back(decode);
+  }
   const std::vector<Decode> *find(std::string_view root) const {
     auto found = table.find(root);
     return found == table.end() ? nullptr : &found->second;

@@ -1,4 +1,5 @@
-//===- Faults.cpp - A fault in words ---------------------------------------===//
+//===- Faults.cpp - A fault in words
+//---------------------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,5 @@
-//===- Kernel.cpp - A kernel of a PTX text, decoded ------------------------===//
+//===- Kernel.cpp - A kernel of a PTX text, decoded
+//------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 #include "Decoder.h"
 #include "nova/Simulator/Simulator.h"
+
+#include <charconv>
+#include <map>
 
 using namespace nova;
 using namespace nova::sim;
@@ -52,6 +56,23 @@ static Inst decode(Names &names, const ptx::Instruction &in, uint32_t scope) {
       .fail("an instruction that the simulator does not know");
 }
 
+/// What a compiler of ours says of the lines that .loc names: comments
+/// "//tiles LINE TEXT" (nova/GpuCodegen/PtxEmitter.h).
+static std::map<uint32_t, std::string> listedLines(std::string_view text) {
+  static constexpr std::string_view mark = "\n//tiles ";
+  std::map<uint32_t, std::string> lines;
+  for (size_t at = text.find(mark); at != std::string_view::npos;
+       at = text.find(mark, at + 1)) {
+    std::string_view rest = text.substr(at + mark.size());
+    rest = rest.substr(0, rest.find('\n'));
+    uint32_t number = 0;
+    auto end = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+    if (end.ec == std::errc() && end.ptr != rest.data() + rest.size())
+      lines[number] = std::string(end.ptr + 1, rest.data() + rest.size());
+  }
+  return lines;
+}
+
 Expected<Kernel> Kernel::load(std::string_view text, std::string_view symbol,
                               std::string_view name) {
   auto code = std::make_shared<Code>();
@@ -72,7 +93,8 @@ Expected<Kernel> Kernel::load(std::string_view text, std::string_view symbol,
     if (e.name == symbol)
       entry = &e;
   if (!entry)
-    return about(badInput("its PTX has no kernel '" + std::string(symbol) + "'"));
+    return about(
+        badInput("its PTX has no kernel '" + std::string(symbol) + "'"));
   if (entry->requiredThreads)
     code->requiredThreads = *entry->requiredThreads;
   if (entry->maxThreads)
@@ -91,13 +113,17 @@ Expected<Kernel> Kernel::load(std::string_view text, std::string_view symbol,
     return about(unknown.error);
   }
   findReconvergence(*code);
+  std::map<uint32_t, std::string> listed = listedLines(code->text);
   for (const ptx::Location &l : module->locations) {
     auto file = module->files.find(l.file);
-    code->sources.push_back(
-        file == module->files.end()
-            ? std::string()
-            : file->second + ":" + std::to_string(l.line) +
-                  (l.column ? ":" + std::to_string(l.column) : std::string()));
+    auto line = listed.find(l.line);
+    std::string source;
+    if (file != module->files.end())
+      source = file->second + ":" + std::to_string(l.line) +
+               (l.column ? ":" + std::to_string(l.column) : std::string());
+    if (line != listed.end())
+      source += " '" + line->second + "'";
+    code->sources.push_back(source);
   }
   Kernel kernel;
   kernel.code = std::move(code);

@@ -29,8 +29,9 @@ using Lane = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
 template <typename T> struct Unsigned {
   using type = std::conditional_t<
       sizeof(T) == 1, uint8_t,
-      std::conditional_t<sizeof(T) == 2, uint16_t,
-                         std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
+      std::conditional_t<
+          sizeof(T) == 2, uint16_t,
+          std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
 };
 
 template <typename T> inline T fromLane(Lane<T> bits) {
@@ -42,8 +43,7 @@ template <typename T> inline Lane<T> toLane(T value) {
 
 #define NOVA_LANES _Pragma("GCC ivdep") for (unsigned l = 0; l < kLanes; ++l)
 
-template <typename R>
-inline void store(R *to, const R *values, uint32_t mask) {
+template <typename R> inline void store(R *to, const R *values, uint32_t mask) {
   if (mask == kAllLanes) {
     std::memcpy(to, values, kLanes * sizeof(R));
     return;
@@ -72,8 +72,7 @@ void mapHandler(Warp &w, const Inst &i, uint32_t mask) {
   mapRows<F, R, A...>(w, i, mask, std::index_sequence_for<A...>());
 }
 
-template <typename R, typename... A, typename F>
-constexpr Handler handler(F) {
+template <typename R, typename... A, typename F> constexpr Handler handler(F) {
   return &mapHandler<F, R, A...>;
 }
 

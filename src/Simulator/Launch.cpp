@@ -1,4 +1,5 @@
-//===- Launch.cpp - The blocks of a grid over the cores --------------------===//
+//===- Launch.cpp - The blocks of a grid over the cores
+//--------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,10 +10,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #include <mutex>
 #include <thread>
+
+#include <time.h>
 
 using namespace nova;
 using namespace nova::sim;
@@ -43,34 +45,47 @@ std::optional<Fault> checkLimits(const Code &code, const Shape &shape,
     return limitFault(code, "a block of " + extents(shape.block) +
                                 " threads, the limit of the third is 64");
   if (shape.grid[0] == 0 || shape.grid[1] == 0 || shape.grid[2] == 0 ||
-      shape.grid[0] > 0x7fffffff || shape.grid[1] > 65535 || shape.grid[2] > 65535)
+      shape.grid[0] > 0x7fffffff || shape.grid[1] > 65535 ||
+      shape.grid[2] > 65535)
     return limitFault(code, "a grid of " + extents(shape.grid) +
                                 ", the limits are 2147483647 x 65535 x 65535");
   if (!code.requiredThreads.empty()) {
     std::array<uint32_t, 3> required{1, 1, 1};
     std::copy_n(code.requiredThreads.begin(),
-                std::min<size_t>(3, code.requiredThreads.size()), required.begin());
+                std::min<size_t>(3, code.requiredThreads.size()),
+                required.begin());
     if (required != shape.block)
       return limitFault(code, "a block of " + extents(shape.block) +
-                                  " threads, its .reqntid is " + extents(required));
+                                  " threads, its .reqntid is " +
+                                  extents(required));
   }
   uint64_t most = 1;
   for (uint32_t n : code.maxThreads)
     most *= n;
   if (!code.maxThreads.empty() && threads > most)
     return limitFault(code, "a block of " + std::to_string(threads) +
-                                " threads, its .maxntid is " + std::to_string(most));
+                                " threads, its .maxntid is " +
+                                std::to_string(most));
   if (options.device && options.device->sharedBytesPerBlock &&
       sharedBytes > static_cast<uint64_t>(options.device->sharedBytesPerBlock))
-    return limitFault(code, std::to_string(sharedBytes) +
-                                " bytes of shared memory, a block of " +
-                                std::string(options.device->name) + " has " +
-                                std::to_string(options.device->sharedBytesPerBlock));
+    return limitFault(code,
+                      std::to_string(sharedBytes) +
+                          " bytes of shared memory, a block of " +
+                          std::string(options.device->name) + " has " +
+                          std::to_string(options.device->sharedBytesPerBlock));
   for (unsigned k = 0; k < 3; ++k)
     if (shape.cluster[k] == 0 || shape.grid[k] % shape.cluster[k])
       return limitFault(code, "a grid of " + extents(shape.grid) +
                                   " in clusters of " + extents(shape.cluster));
   return std::nullopt;
+}
+
+/// Of this thread: the rate that is reported should not depend on what else
+/// the machine does.
+double cpuSeconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
 }
 
 /// Compiled for x86-64-v3, as the instruction families are.
@@ -86,7 +101,8 @@ Expected<Outcome> Kernel::launch(const Shape &shape,
                                  const Options &options) const {
   if (!machineCan())
     return Error{ErrorCode::Missing,
-                 "this CPU has no AVX2 and FMA, which the simulator needs", {}};
+                 "this CPU has no AVX2 and FMA, which the simulator needs",
+                 {}};
   if (arguments.size() != code->parameters.size())
     return badInput("kernel '" + code->name + "' has " +
                     std::to_string(code->parameters.size()) +
@@ -114,7 +130,8 @@ Expected<Outcome> Kernel::launch(const Shape &shape,
       if (a.value.size() < p.bytes)
         return badInput("kernel '" + code->name + "': parameter " +
                         std::to_string(k) + " has " + std::to_string(p.bytes) +
-                        " bytes, the launch gives " + std::to_string(a.value.size()));
+                        " bytes, the launch gives " +
+                        std::to_string(a.value.size()));
       std::memcpy(to, a.value.data(), p.bytes);
     }
   }
@@ -129,20 +146,22 @@ Expected<Outcome> Kernel::launch(const Shape &shape,
   uint64_t threads = uint64_t(shape.block[0]) * shape.block[1] * shape.block[2];
   context.sharedBytes = code->staticShared + shape.dynamicShared;
   Outcome outcome;
-  outcome.fault = checkLimits(*code, shape, threads, context.sharedBytes, options);
+  outcome.fault =
+      checkLimits(*code, shape, threads, context.sharedBytes, options);
   if (outcome.fault)
     return outcome;
   context.threads = static_cast<uint32_t>(threads);
 
   uint64_t blocks = uint64_t(shape.grid[0]) * shape.grid[1] * shape.grid[2];
-  unsigned workers = options.threads ? options.threads
-                                     : std::max(1u, std::thread::hardware_concurrency());
+  unsigned workers = options.threads
+                         ? options.threads
+                         : std::max(1u, std::thread::hardware_concurrency());
   workers = static_cast<unsigned>(std::min<uint64_t>(workers, blocks));
   std::atomic<uint64_t> next{0};
   std::mutex mutex;
   uint64_t faulty = blocks; // The first block with a fault.
   auto work = [&] {
-    auto start = std::chrono::steady_clock::now();
+    double start = cpuSeconds();
     Block block(context);
     for (;;) {
       uint64_t b = next.fetch_add(1);
@@ -163,8 +182,7 @@ Expected<Outcome> Kernel::launch(const Shape &shape,
         break;
       }
     }
-    std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    block.counts.coreSeconds = took.count();
+    block.counts.coreSeconds = cpuSeconds() - start;
     std::lock_guard lock(mutex);
     outcome.counts += block.counts;
   };

@@ -43,9 +43,8 @@ std::vector<Word> nova::sim::ptx::split(std::string_view text) {
     } else if (isWordCharacter(c)) {
       size_t end = i;
       // "::" is inside a modifier (.shared::cta); a single ':' ends a label.
-      while (end < text.size() &&
-             (isWordCharacter(text[end]) ||
-              (text[end] == ':' && at(end + 1) == ':')))
+      while (end < text.size() && (isWordCharacter(text[end]) ||
+                                   (text[end] == ':' && at(end + 1) == ':')))
         end += text[end] == ':' ? 2 : 1;
       words.push_back({text.substr(i, end - i), line});
       i = end;

@@ -66,7 +66,8 @@ Names::Names(const ptx::Module &module, const ptx::Entry &entry, Code &code)
   for (const ptx::Variable &p : entry.params) {
     code.parameterBytes = alignUp(code.parameterBytes, p.alignment);
     addresses[p.name] = kParameterBase + code.parameterBytes;
-    code.parameters.push_back({std::string(p.name), code.parameterBytes, p.bytes()});
+    code.parameters.push_back(
+        {std::string(p.name), code.parameterBytes, p.bytes()});
     code.parameterBytes += p.bytes();
   }
   auto shared = [&](const ptx::Variable &v) {

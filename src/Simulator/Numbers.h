@@ -97,7 +97,8 @@ inline uint32_t roundTo(double value, Rounding mode) {
   kept += up;
   uint64_t result = kept;
   if (exponent >= least)
-    result += (static_cast<uint64_t>(exponent + bias) << M) - (uint64_t(1) << M);
+    result +=
+        (static_cast<uint64_t>(exponent + bias) << M) - (uint64_t(1) << M);
   if (result >= inf) {
     bool toInfinity = mode == Rounding::Rn || mode == Rounding::Rna ||
                       (mode == Rounding::Rm && negative) ||
@@ -108,8 +109,9 @@ inline uint32_t roundTo(double value, Rounding mode) {
 }
 
 inline float toFloat(double value, Rounding mode) {
-  return mode == Rounding::Rn ? static_cast<float>(value)
-                              : std::bit_cast<float>(roundTo<23, 8>(value, mode));
+  return mode == Rounding::Rn
+             ? static_cast<float>(value)
+             : std::bit_cast<float>(roundTo<23, 8>(value, mode));
 }
 inline uint16_t toHalf(double value, Rounding mode = Rounding::Rn) {
   return static_cast<uint16_t>(roundTo<10, 5>(value, mode));
@@ -135,16 +137,19 @@ inline float fromHalf(uint16_t bits) {
 /// even: rounding to odd.
 inline double toOdd(double rounded, double error) {
   uint64_t bits = std::bit_cast<uint64_t>(rounded);
-  if (error == 0 || !(std::fabs(rounded) <= 0x1.fffffffffffffp1023) || (bits & 1))
+  if (error == 0 || !(std::fabs(rounded) <= 0x1.fffffffffffffp1023) ||
+      (bits & 1))
     return rounded;
-  return std::bit_cast<double>((error > 0) == (rounded > 0) ? bits + 1 : bits - 1);
+  return std::bit_cast<double>((error > 0) == (rounded > 0) ? bits + 1
+                                                            : bits - 1);
 }
 
 /// The sum of two doubles, rounded to odd; its sign if zero as `mode` says.
 inline double addOdd(double a, double b, Rounding mode) {
   double sum = a + b;
   if (sum == 0)
-    return mode == Rounding::Rm && std::signbit(a) != std::signbit(b) ? -0.0 : sum;
+    return mode == Rounding::Rm && std::signbit(a) != std::signbit(b) ? -0.0
+                                                                      : sum;
   double part = sum - a;
   return toOdd(sum, (a - (sum - part)) + (b - part));
 }

@@ -8,8 +8,8 @@
 #include "Ptx.h"
 
 #include <bit>
-#include <charconv>
 #include <cctype>
+#include <charconv>
 
 using namespace nova;
 using namespace nova::sim;
@@ -100,7 +100,8 @@ uint64_t Parser::takeInteger() {
   else if (text.size() > 1 && text[0] == '0')
     text.remove_prefix(1), base = 8;
   uint64_t value = 0;
-  auto end = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  auto end =
+      std::from_chars(text.data(), text.data() + text.size(), value, base);
   if (text.empty() || end.ec != std::errc() ||
       end.ptr != text.data() + text.size())
     fail("an integer");
@@ -133,12 +134,14 @@ Operand Parser::number() {
   Operand o;
   std::string_view text = peek().text;
   bool hex = text.size() > 2 && text[0] == '0';
-  if (hex && (text[1] == 'f' || text[1] == 'F' || text[1] == 'd' ||
-              text[1] == 'D')) {
+  if (hex &&
+      (text[1] == 'f' || text[1] == 'F' || text[1] == 'd' || text[1] == 'D')) {
     bool single = text[1] == 'f' || text[1] == 'F';
     uint64_t bits = 0;
-    auto end = std::from_chars(text.data() + 2, text.data() + text.size(), bits, 16);
-    if (end.ptr != text.data() + text.size() || text.size() != (single ? 10 : 18))
+    auto end =
+        std::from_chars(text.data() + 2, text.data() + text.size(), bits, 16);
+    if (end.ptr != text.data() + text.size() ||
+        text.size() != (single ? 10 : 18))
       fail("0f with 8 or 0d with 16 hexadecimal digits");
     o.kind = single ? Operand::Single : Operand::Real;
     o.value = static_cast<int64_t>(bits);
@@ -456,8 +459,9 @@ Module Parser::run() {
         take();
     } else if (accept(".address_size")) {
       if (takeInteger() != 64)
-        throw Refused{badInput("PTX line " + std::to_string(peek().line) +
-                               ": 32-bit addresses, expected .address_size 64")};
+        throw Refused{
+            badInput("PTX line " + std::to_string(peek().line) +
+                     ": 32-bit addresses, expected .address_size 64")};
     } else if (accept(".extern") || accept(".visible") || accept(".weak") ||
                accept(".common")) {
       // Linkage: a kernel is found by its name, whatever it is.

@@ -124,9 +124,10 @@ Conflict SharedMemory::write(const Clocks &clocks, unsigned warp, uint8_t lane,
   size_t end = (offset + length) >> shift;
   for (size_t c = offset >> shift; c < end; ++c) {
     Cell &cell = cells[c];
-    bool same = (cell.flags & kWritten) &&
-                !std::memcmp(&memory[c << shift],
-                             value + ((c << shift) - offset), size_t(1) << shift);
+    bool same =
+        (cell.flags & kWritten) &&
+        !std::memcmp(&memory[c << shift], value + ((c << shift) - offset),
+                     size_t(1) << shift);
     Conflict found = checkWrite(cell, clocks, warp, lane, same);
     if (found.kind != Conflict::None) {
       found.offset = c << shift;

@@ -47,11 +47,12 @@ Expected<Step> Step::make(const Manifest &manifest, uint32_t index,
   const Target &target = *step.described;
   for (const bundle::Kernel &k : target.kernels) {
     if (!k.ptxBlob)
-      return Error{ErrorCode::Missing,
-                   "kernel '" + k.name + "' of target " + target.name +
-                       " has no PTX in the bundle: machine code is not simulated",
-                   "compile it again with novac, which puts PTX beside the "
-                   "machine code of every GPU target"};
+      return Error{
+          ErrorCode::Missing,
+          "kernel '" + k.name + "' of target " + target.name +
+              " has no PTX in the bundle: machine code is not simulated",
+          "compile it again with novac, which puts PTX beside the "
+          "machine code of every GPU target"};
     Expected<Kernel> kernel = Kernel::load(blobs[*k.ptxBlob], k.symbol, k.name);
     if (!kernel)
       return kernel.error();
@@ -80,9 +81,9 @@ bool Step::isResult(uint32_t launch, size_t position) const {
   if (const auto *b = std::get_if<BufferRef>(&arg))
     return described->arena.buffers[b->buffer].first == launch;
   if (const auto *i = std::get_if<InputRef>(&arg)) {
-    bool updated = std::any_of(
-        manifest->outputs.begin(), manifest->outputs.end(),
-        [&](const OutputDesc &o) { return o.updates == i->input; });
+    bool updated =
+        std::any_of(manifest->outputs.begin(), manifest->outputs.end(),
+                    [&](const OutputDesc &o) { return o.updates == i->input; });
     for (size_t k = position + 1; k < l.args.size(); ++k)
       if (const auto *later = std::get_if<InputRef>(&l.args[k]))
         updated &= later->input != i->input;
@@ -119,8 +120,8 @@ Argument Step::argument(uint32_t launch, size_t position,
   } else if (const auto *o = std::get_if<OutputRef>(&arg)) {
     const OutputDesc &output = manifest->outputs[o->output];
     memory.name = "output " + quoted(output);
-    memory.data = static_cast<uint8_t *>(output.updates ? inputs[*output.updates]
-                                                        : outputs[o->output]);
+    memory.data = static_cast<uint8_t *>(
+        output.updates ? inputs[*output.updates] : outputs[o->output]);
     memory.written = output.updates ? nullptr : outputWritten[o->output].data();
     memory.size = output.bytes;
     result.offset = o->offset;
@@ -138,7 +139,8 @@ Argument Step::argument(uint32_t launch, size_t position,
 }
 
 /// A memset or a copy; an error where it leaves its memory.
-Expected<bool> Step::transfer(uint32_t launch, const std::vector<void *> &inputs,
+Expected<bool> Step::transfer(uint32_t launch,
+                              const std::vector<void *> &inputs,
                               const std::vector<void *> &outputs,
                               StepOutcome &outcome) {
   const Launch &l = described->launches[launch];
@@ -159,7 +161,8 @@ Expected<bool> Step::transfer(uint32_t launch, const std::vector<void *> &inputs
                      std::to_string(to.offset));
   uint8_t *place = to.memory->data + to.offset;
   if (l.kind == LaunchKind::Memset) {
-    std::memset(place, static_cast<int>(std::get<Immediate>(l.args[1]).bits & 255),
+    std::memset(place,
+                static_cast<int>(std::get<Immediate>(l.args[1]).bits & 255),
                 count);
   } else {
     Argument from = argument(launch, 1, inputs, outputs);
@@ -202,7 +205,8 @@ Expected<StepOutcome> Step::run(const std::vector<void *> &inputs,
       if (b.first == index && !b.alias)
         std::memset(arenaWritten.data() + b.offset, 0, b.size);
     if (l.kind != LaunchKind::Kernel) {
-      if (Expected<bool> done = transfer(index, inputs, outputs, outcome); !done)
+      if (Expected<bool> done = transfer(index, inputs, outputs, outcome);
+          !done)
         return done.error();
       if (outcome.fault)
         break;
@@ -220,7 +224,8 @@ Expected<StepOutcome> Step::run(const std::vector<void *> &inputs,
     for (size_t a = 0; a < l.args.size(); ++a)
       arguments.push_back(argument(index, a, inputs, outputs));
     auto began = Clock::now();
-    Expected<Outcome> one = kernels[*l.kernel].launch(shape, arguments, options);
+    Expected<Outcome> one =
+        kernels[*l.kernel].launch(shape, arguments, options);
     if (!one)
       return one.error();
     outcome.launches.push_back({index, k.name, one->counts, seconds(began)});

@@ -206,7 +206,9 @@ bool Warp::converged(uint32_t fragment, const Inst &inst, uint32_t mask) const {
             FaultKind::Divergence,
             "lane " + std::to_string(lane) +
                 " is not in the member mask, or has another one than the rest",
-            lane, {}, {}};
+            lane,
+            {},
+            {}};
     }
     needed &= alive;
   }
@@ -313,7 +315,9 @@ void Warp::execute(uint32_t fragment) {
         throw FaultFound{FaultKind::Endless,
                          "the warp has executed more than " +
                              std::to_string(limit) + " instructions",
-                         {}, {}, {}};
+                         {},
+                         {},
+                         {}};
       switch (inst.flow(*this, fragment, inst, mask)) {
       case Next::Advance:
         ++fragments[fragment].pc;

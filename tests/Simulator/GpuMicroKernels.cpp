@@ -46,13 +46,17 @@ int onGpu(const char *path) {
   auto setCurrent = symbol<int (*)(void *)>(cuda, "cuCtxSetCurrent");
   auto load = symbol<int (*)(void **, const void *)>(cuda, "cuModuleLoadData");
   auto unload = symbol<int (*)(void *)>(cuda, "cuModuleUnload");
-  auto get = symbol<int (*)(void **, void *, const char *)>(cuda, "cuModuleGetFunction");
+  auto get = symbol<int (*)(void **, void *, const char *)>(
+      cuda, "cuModuleGetFunction");
   auto allocate = symbol<int (*)(Pointer *, size_t)>(cuda, "cuMemAlloc_v2");
-  auto toDevice = symbol<int (*)(Pointer, const void *, size_t)>(cuda, "cuMemcpyHtoD_v2");
-  auto toHost = symbol<int (*)(void *, Pointer, size_t)>(cuda, "cuMemcpyDtoH_v2");
-  auto launch = symbol<int (*)(void *, unsigned, unsigned, unsigned, unsigned,
-                               unsigned, unsigned, unsigned, void *, void **, void **)>(
-      cuda, "cuLaunchKernel");
+  auto toDevice =
+      symbol<int (*)(Pointer, const void *, size_t)>(cuda, "cuMemcpyHtoD_v2");
+  auto toHost =
+      symbol<int (*)(void *, Pointer, size_t)>(cuda, "cuMemcpyDtoH_v2");
+  auto launch =
+      symbol<int (*)(void *, unsigned, unsigned, unsigned, unsigned, unsigned,
+                     unsigned, unsigned, void *, void **, void **)>(
+          cuda, "cuLaunchKernel");
   auto synchronize = symbol<int (*)()>(cuda, "cuCtxSynchronize");
   check(init(0), "cuInit");
   void *context = nullptr;
@@ -75,10 +79,12 @@ int onGpu(const char *path) {
       check(toDevice(in, c.in.data(), c.in.size() * 8), "copy in");
       check(toDevice(out, zeros.data(), zeros.size() * 8), "clear");
       void *parameters[] = {&in, &out};
-      check(launch(function, 1, 1, 1, micro::kThreads, 1, 1, 0, nullptr, parameters, nullptr),
+      check(launch(function, 1, 1, 1, micro::kThreads, 1, 1, 0, nullptr,
+                   parameters, nullptr),
             c.name.c_str());
       check(synchronize(), c.name.c_str());
-      check(toHost(truth.words.data(), out, truth.words.size() * 8), "copy out");
+      check(toHost(truth.words.data(), out, truth.words.size() * 8),
+            "copy out");
       unload(module);
     }
     micro::writeTruth(file, c.name, truth);
@@ -98,6 +104,7 @@ int main(int argc, char **argv) {
   size_t k = 0;
   for (const micro::Case &c : micro::cases())
     std::ofstream(std::string(argv[2]) + "/" + std::to_string(k++) + ".ptx")
-        << "// " << c.name << '\n' << c.ptx;
+        << "// " << c.name << '\n'
+        << c.ptx;
   return 0;
 }

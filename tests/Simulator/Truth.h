@@ -35,7 +35,9 @@ inline void writeTruth(std::ostream &out, const std::string &name,
   for (uint64_t w : truth.words)
     all |= w;
   int width = all >> 32 ? 8 : all >> 16 ? 4 : all >> 8 ? 2 : 1;
-  out << name << '\n' << truth.digest << '\n' << width << ' ' << truth.words.size() << '\n';
+  out << name << '\n'
+      << truth.digest << '\n'
+      << width << ' ' << truth.words.size() << '\n';
   for (uint64_t w : truth.words)
     out.write(reinterpret_cast<const char *>(&w), width);
   out << '\n';
@@ -45,12 +47,14 @@ inline std::map<std::string, Truth> readTruth(const std::string &path) {
   std::map<std::string, Truth> result;
   std::ifstream in(path, std::ios::binary);
   std::string name, digest, line;
-  while (std::getline(in, name) && std::getline(in, digest) && std::getline(in, line)) {
+  while (std::getline(in, name) && std::getline(in, digest) &&
+         std::getline(in, line)) {
     size_t width = std::strtoul(line.c_str(), nullptr, 10);
     size_t count = std::strtoul(line.c_str() + line.find(' '), nullptr, 10);
     Truth truth{digest, std::vector<uint64_t>(count)};
     for (uint64_t &w : truth.words)
-      in.read(reinterpret_cast<char *>(&w), static_cast<std::streamsize>(width));
+      in.read(reinterpret_cast<char *>(&w),
+              static_cast<std::streamsize>(width));
     in.get();
     result[name] = std::move(truth);
   }

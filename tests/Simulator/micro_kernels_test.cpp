@@ -32,21 +32,24 @@ double valueOf(char format, uint64_t bits) {
   case 'b':
     return std::bit_cast<float>(static_cast<uint32_t>(bits << 16));
   default: {
-    double magnitude = (bits & 0x7c00) == 0x7c00
-                           ? ((bits & 0x3ff) ? NAN : INFINITY)
-                       : (bits & 0x7c00)
-                           ? std::ldexp(double(0x400 | (bits & 0x3ff)),
-                                        int(bits >> 10 & 31) - 25)
-                           : std::ldexp(double(bits & 0x3ff), -24);
+    double magnitude =
+        (bits & 0x7c00) == 0x7c00 ? ((bits & 0x3ff) ? NAN : INFINITY)
+        : (bits & 0x7c00)         ? std::ldexp(double(0x400 | (bits & 0x3ff)),
+                                               int(bits >> 10 & 31) - 25)
+                                  : std::ldexp(double(bits & 0x3ff), -24);
     return (bits & 0x8000) ? -magnitude : magnitude;
   }
   }
 }
 
 double ulpOf(char format, double v) {
-  int significand = format == 'd' ? 52 : format == 's' ? 23 : format == 'b' ? 7 : 10;
+  int significand = format == 'd'   ? 52
+                    : format == 's' ? 23
+                    : format == 'b' ? 7
+                                    : 10;
   int least = format == 'd' ? -1022 : format == 'h' ? -14 : -126;
-  return std::ldexp(1.0, std::max(v == 0 ? least : std::ilogb(v), least) - significand);
+  return std::ldexp(1.0, std::max(v == 0 ? least : std::ilogb(v), least) -
+                             significand);
 }
 
 /// `input` is the first operand.
@@ -63,11 +66,13 @@ bool near(const Tolerance &t, uint64_t got, uint64_t expected, double input) {
   case Tolerance::Ulps:
     return difference <= t.amount * ulpOf(t.format, e);
   case Tolerance::Relative:
-    return difference <= std::ldexp(std::max(std::fabs(e), 0x1p-126), -int(t.amount));
+    return difference <=
+           std::ldexp(std::max(std::fabs(e), 0x1p-126), -int(t.amount));
   case Tolerance::Absolute:
     // Where the ISA documents no error (large arguments of sin) none is held.
     return std::fabs(input) > 300 ||
-           difference <= std::ldexp(std::max(std::fabs(e), 1.0), -int(t.amount));
+           difference <=
+               std::ldexp(std::max(std::fabs(e), 1.0), -int(t.amount));
   default:
     return false;
   }
@@ -109,7 +114,8 @@ TEST_P(MicroKernels, AgreesWithTheDevice) {
     bool good = out[k] == expected;
     const uint64_t *words = &c.in[k / c.outputs * c.inputs];
     if (!good && c.tolerance.kind != Tolerance::Exact)
-      good = near(c.tolerance, out[k], expected, valueOf(c.tolerance.format, words[0]));
+      good = near(c.tolerance, out[k], expected,
+                  valueOf(c.tolerance.format, words[0]));
     if (good || ++wrong > 3)
       continue;
     std::string inputs;
@@ -126,13 +132,16 @@ TEST_P(MicroKernels, AgreesWithTheDevice) {
   EXPECT_EQ(wrong, 0u) << "of " << out.size();
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, MicroKernels, testing::Range<size_t>(0, cases().size()),
-    [](const testing::TestParamInfo<size_t> &info) {
-      std::string name;
-      for (char ch : cases()[info.param].name)
-        name += std::isalnum(static_cast<unsigned char>(ch)) ? ch : '_';
-      return name + "_" + std::to_string(info.param);
-    });
+INSTANTIATE_TEST_SUITE_P(All, MicroKernels,
+                         testing::Range<size_t>(0, cases().size()),
+                         [](const testing::TestParamInfo<size_t> &info) {
+                           std::string name;
+                           for (char ch : cases()[info.param].name)
+                             name +=
+                                 std::isalnum(static_cast<unsigned char>(ch))
+                                     ? ch
+                                     : '_';
+                           return name + "_" + std::to_string(info.param);
+                         });
 
 } // namespace

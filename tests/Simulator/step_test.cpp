@@ -20,7 +20,8 @@ std::string doubling(const std::string &body = "") {
          ".reg .b32 %r<9>;\n.reg .b64 %d<9>;\n"
          "ld.param.u64 %d0, [x];\nld.param.u64 %d1, [y];\n"
          "mov.u32 %r0, %tid.x;\nmad.wide.u32 %d2, %r0, 4, %d0;\n"
-         "mad.wide.u32 %d3, %r0, 4, %d1;\n" + body +
+         "mad.wide.u32 %d3, %r0, 4, %d1;\n" +
+         body +
          "ld.global.u32 %r1, [%d2];\nshl.b32 %r1, %r1, 1;\n"
          "st.global.u32 [%d3], %r1;\nret;\n}\n";
 }
@@ -52,7 +53,8 @@ Manifest chain() {
   k.params.resize(2);
   t.kernels = {k};
   t.arena.size = 512;
-  t.arena.buffers = {{0, 128, 0, 1, std::nullopt}, {256, 128, 1, 2, std::nullopt}};
+  t.arena.buffers = {{0, 128, 0, 1, std::nullopt},
+                     {256, 128, 1, 2, std::nullopt}};
   auto launch = [](LaunchArg from, LaunchArg to) {
     Launch l;
     l.kernel = 0;
@@ -116,7 +118,8 @@ TEST(Step, MemsetAndCopy) {
   m.targets[0].launches[1] = copy;
   r = run(m, doubling());
   ASSERT_TRUE(r.fault);
-  EXPECT_EQ(r.fault->text(), "out of bounds in kernel 'copy': launch 1 writes 129 bytes at offset 0 of "
+  EXPECT_EQ(r.fault->text(), "out of bounds in kernel 'copy': launch 1 writes "
+                             "129 bytes at offset 0 of "
                              "arena buffer 1");
 }
 
@@ -129,7 +132,8 @@ TEST(Step, ArenaMemoryIsUnwrittenWhenItsBufferIsBorn) {
   Result r = run(m, doubling());
   ASSERT_TRUE(r.fault);
   EXPECT_EQ(r.fault->kind, sim::FaultKind::Uninitialised);
-  EXPECT_EQ(r.fault->what, "reads 4 bytes of arena buffer 2, of which offset 0 was never written (launch 2)");
+  EXPECT_EQ(r.fault->what, "reads 4 bytes of arena buffer 2, of which offset 0 "
+                           "was never written (launch 2)");
   // The same memory under an alias is what the other left there.
   m.targets[0].arena.buffers[2] = {0, 128, 2, 2, 0u};
   r = run(m, doubling());
@@ -146,7 +150,8 @@ TEST(Step, OnlyOutputsOfALaunchAreWritten) {
   Manifest m = chain();
   m.targets[0].launches[0].kind = LaunchKind::Memset;
   m.targets[0].launches[0].kernel.reset();
-  m.targets[0].launches[0].args = {BufferRef{0, 0}, Immediate{1, "uint8"}, Immediate{128, "int64"}};
+  m.targets[0].launches[0].args = {BufferRef{0, 0}, Immediate{1, "uint8"},
+                                   Immediate{128, "int64"}};
   r = run(m, writesItsArgument);
   ASSERT_TRUE(r.fault);
   EXPECT_EQ(r.fault->buffer, "arena buffer 0");
@@ -161,11 +166,13 @@ TEST(Step, OnlyOutputsOfALaunchAreWritten) {
 TEST(Step, WhatCannotBeSimulated) {
   Manifest m = chain();
   m.targets[0].kernels[0].ptxBlob.reset();
-  EXPECT_EQ(run(m, doubling()).error, "kernel 'twice' of target sm_80 has no PTX in the bundle: machine "
-                                      "code is not simulated");
+  EXPECT_EQ(run(m, doubling()).error,
+            "kernel 'twice' of target sm_80 has no PTX in the bundle: machine "
+            "code is not simulated");
   m = chain();
   m.targets[0].kernels[0].params.resize(3);
-  EXPECT_EQ(run(m, doubling()).error, "kernel 'twice': its PTX has 2 parameters, the manifest says 3");
+  EXPECT_EQ(run(m, doubling()).error,
+            "kernel 'twice': its PTX has 2 parameters, the manifest says 3");
 }
 
 } // namespace

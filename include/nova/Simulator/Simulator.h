@@ -41,19 +41,19 @@
 namespace nova::sim {
 
 enum class FaultKind {
-  OutOfBounds,     ///< An address outside every memory it may mean.
-  Misaligned,      ///< Not a multiple of the access's size.
-  Uninitialised,   ///< Shared or arena memory that nobody wrote.
-  NotWritable,     ///< Outside the declared outputs of the launch.
-  Race,            ///< Two warps, or lanes, on shared memory, unordered.
-  AsyncPending,    ///< Memory that an asynchronous copy still owns.
-  PartialBarrier,  ///< A barrier that some threads do not reach.
-  Divergence,      ///< A warp-wide instruction that lanes reach apart.
-  Deadlock,        ///< Everybody waits.
-  Endless,         ///< More instructions than the limit allows.
-  Limit,           ///< More than the device has.
-  Undefined,       ///< What the ISA calls undefined behaviour.
-  Trap,            ///< The kernel's own trap.
+  OutOfBounds,    ///< An address outside every memory it may mean.
+  Misaligned,     ///< Not a multiple of the access's size.
+  Uninitialised,  ///< Shared or arena memory that nobody wrote.
+  NotWritable,    ///< Outside the declared outputs of the launch.
+  Race,           ///< Two warps, or lanes, on shared memory, unordered.
+  AsyncPending,   ///< Memory that an asynchronous copy still owns.
+  PartialBarrier, ///< A barrier that some threads do not reach.
+  Divergence,     ///< A warp-wide instruction that lanes reach apart.
+  Deadlock,       ///< Everybody waits.
+  Endless,        ///< More instructions than the limit allows.
+  Limit,          ///< More than the device has.
+  Undefined,      ///< What the ISA calls undefined behaviour.
+  Trap,           ///< The kernel's own trap.
 };
 /// "race", "partial barrier", ...
 std::string_view nameOf(FaultKind kind);
@@ -61,15 +61,15 @@ std::string_view nameOf(FaultKind kind);
 /// What a kernel did that no right kernel does.
 struct Fault {
   FaultKind kind = FaultKind::Undefined;
-  std::string what;    ///< In words, with the values.
+  std::string what; ///< In words, with the values.
   std::string kernel;
-  uint32_t line = 0;   ///< Of the PTX; 0 for a launch as a whole.
-  std::string opcode;  ///< At that line.
-  std::string source;  ///< Where the line came from: "file:line:column".
+  uint32_t line = 0;  ///< Of the PTX; 0 for a launch as a whole.
+  std::string opcode; ///< At that line.
+  std::string source; ///< Where the line came from: "file:line:column".
   std::array<uint32_t, 3> block{};
   std::optional<uint32_t> warp, lane;
   std::optional<uint64_t> address;
-  std::string buffer;  ///< The memory it is about; may be empty.
+  std::string buffer; ///< The memory it is about; may be empty.
   /// All of it, on one line.
   std::string text() const;
 };
@@ -108,7 +108,7 @@ struct Options {
 struct Counts {
   uint64_t warpInstructions = 0;
   uint64_t laneInstructions = 0; ///< By active lanes.
-  double coreSeconds = 0;        ///< Summed over the cores that simulated.
+  double coreSeconds = 0;        ///< Of CPU time, over all threads.
   Counts &operator+=(const Counts &other);
 };
 

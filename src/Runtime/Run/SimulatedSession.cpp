@@ -43,8 +43,8 @@ Status Session::simulateStep() {
   simulatedStep = std::move(*outcome);
   if (simulatedStep.fault)
     return Error{ErrorCode::Verification,
-                 targetName + " (" + targetDevice + "), simulated: " +
-                     simulatedStep.fault->text(),
+                 targetName + " (" + targetDevice +
+                     "), simulated: " + simulatedStep.fault->text(),
                  {}};
   return Status::ok();
 }

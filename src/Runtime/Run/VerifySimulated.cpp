@@ -44,14 +44,16 @@ Expected<std::vector<uint32_t>> simulatedTargets(const VerifyOptions &options) {
 
 std::string speedOf(const sim::StepOutcome &step) {
   char text[200];
-  double rate = step.counts.coreSeconds > 0
-                    ? double(step.counts.laneInstructions) / step.counts.coreSeconds
-                    : 0;
+  double rate =
+      step.counts.coreSeconds > 0
+          ? double(step.counts.laneInstructions) / step.counts.coreSeconds
+          : 0;
   std::snprintf(text, sizeof text,
                 "%zu launches, %.1f million lane instructions in %.2f s, "
                 "%.0f million a second and core",
-                step.launches.size(), double(step.counts.laneInstructions) / 1e6,
-                step.seconds, rate / 1e6);
+                step.launches.size(),
+                double(step.counts.laneInstructions) / 1e6, step.seconds,
+                rate / 1e6);
   return text;
 }
 
@@ -85,11 +87,13 @@ Status run::verifySimulated(const VerifyOptions &options, std::ostream &out,
       return opened.error();
     file.emplace(std::move(*opened));
   } else {
-    auto session = Session::open(hostOptions(options.bundle, options.threads), log);
+    auto session =
+        Session::open(hostOptions(options.bundle, options.threads), log);
     if (!session) {
       Error error = session.error();
-      error.hint = "numbers are compared with the host target of the bundle, or "
-                   "with --data FILE";
+      error.hint =
+          "numbers are compared with the host target of the bundle, or "
+          "with --data FILE";
       return error;
     }
     host = std::move(*session);
@@ -98,8 +102,8 @@ Status run::verifySimulated(const VerifyOptions &options, std::ostream &out,
   Json reports = Json::array();
   for (uint32_t target : *targets) {
     Reference first;
-    for (uint64_t order = 0; order < std::max<uint64_t>(options.interleavings, 1);
-         ++order) {
+    for (uint64_t order = 0;
+         order < std::max<uint64_t>(options.interleavings, 1); ++order) {
       SessionOptions how;
       how.bundle = options.bundle;
       how.threads = options.threads;
@@ -134,8 +138,8 @@ Status run::verifySimulated(const VerifyOptions &options, std::ostream &out,
         result = report.error();
         break;
       }
-      log << session.targetName << " simulated: " << speedOf(session.simulatedStep)
-          << '\n';
+      log << session.targetName
+          << " simulated: " << speedOf(session.simulatedStep) << '\n';
       // Whatever the order of warps, the bits are the same: that is promised.
       Expected<Reference> ours = outputsOf(session);
       if (!ours)
@@ -143,17 +147,18 @@ Status run::verifySimulated(const VerifyOptions &options, std::ostream &out,
       if (order) {
         for (size_t i = 0; i < first.size(); ++i)
           if (first[i] != (*ours)[i])
-            return Error{ErrorCode::Verification,
-                         session.targetName + ", simulated: out/" +
-                             std::to_string(i) + " has other bits with interleaving " +
-                             std::to_string(order) + " than with 0, expected the same",
-                         {}};
+            return Error{
+                ErrorCode::Verification,
+                session.targetName + ", simulated: out/" + std::to_string(i) +
+                    " has other bits with interleaving " +
+                    std::to_string(order) + " than with 0, expected the same",
+                {}};
         continue;
       }
       first = std::move(*ours);
-      report->compared = file ? "the data file '" + *options.data + "'"
-                              : "the host target on inputs from seed " +
-                                    std::to_string(seed);
+      report->compared =
+          file ? "the data file '" + *options.data + "'"
+               : "the host target on inputs from seed " + std::to_string(seed);
       if (options.json)
         reports.push_back(run::toJson(*report));
       else

@@ -1,4 +1,5 @@
-//===- AsyncCopy.cpp - cp.async --------------------------------------------===//
+//===- AsyncCopy.cpp - cp.async
+//--------------------------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -43,13 +44,15 @@ void issue(Warp &w, const Inst &i, uint32_t mask) {
                        "copies " + std::to_string(wanted) + " of " +
                            std::to_string(bytes) + " bytes",
                        l, to, "shared"};
-    Conflict found = b.shared.beginAsync(b.clocks, w.index, static_cast<uint8_t>(l),
-                                         offset, bytes, w.indexOf(i));
+    Conflict found =
+        b.shared.beginAsync(b.clocks, w.index, static_cast<uint8_t>(l), offset,
+                            bytes, w.indexOf(i));
     if (found.kind != Conflict::None)
       faultConflict(w, l, to, true, found);
     uint8_t *place = b.shared.data() + offset;
     if (wanted) {
-      uint64_t from = w.row<uint64_t>(i.op[1])[l] + static_cast<uint64_t>(i.immediate);
+      uint64_t from =
+          w.row<uint64_t>(i.op[1])[l] + static_cast<uint64_t>(i.immediate);
       // The whole unit must be aligned, what is read of it must exist.
       const uint8_t *source;
       if (wanted == bytes) {

@@ -41,7 +41,9 @@ uint64_t apply(uint32_t aux, uint64_t old, uint64_t b, uint64_t c) {
   case Inc:
     return static_cast<uint32_t>(old) >= static_cast<uint32_t>(b) ? 0 : old + 1;
   case Dec:
-    return old == 0 || static_cast<uint32_t>(old) > static_cast<uint32_t>(b) ? b : old - 1;
+    return old == 0 || static_cast<uint32_t>(old) > static_cast<uint32_t>(b)
+               ? b
+               : old - 1;
   case Min:
   case Max: {
     bool less;
@@ -53,7 +55,8 @@ uint64_t apply(uint32_t aux, uint64_t old, uint64_t b, uint64_t c) {
   }
   case Add:
     if (kind == 'f' && bytes == 8)
-      return std::bit_cast<uint64_t>(std::bit_cast<double>(old) + std::bit_cast<double>(b));
+      return std::bit_cast<uint64_t>(std::bit_cast<double>(old) +
+                                     std::bit_cast<double>(b));
     if (kind == 'f' && bytes == 4 && !(aux >> 24))
       return std::bit_cast<uint32_t>(
           canonical(std::bit_cast<float>(static_cast<uint32_t>(old)) +
@@ -61,9 +64,11 @@ uint64_t apply(uint32_t aux, uint64_t old, uint64_t b, uint64_t c) {
     if (kind == 'f' || kind == 'h') {
       uint64_t r = 0;
       for (unsigned h = 0; h < 8 * bytes; h += 16) {
-        auto x = static_cast<uint16_t>(old >> h), y = static_cast<uint16_t>(b >> h);
-        uint16_t s = kind == 'h' ? toBfloat(double(fromBfloat(x)) + fromBfloat(y))
-                                 : toHalf(double(fromHalf(x)) + fromHalf(y));
+        auto x = static_cast<uint16_t>(old >> h),
+             y = static_cast<uint16_t>(b >> h);
+        uint16_t s = kind == 'h'
+                         ? toBfloat(double(fromBfloat(x)) + fromBfloat(y))
+                         : toHalf(double(fromHalf(x)) + fromHalf(y));
         r |= uint64_t(s) << h;
       }
       return r;
@@ -80,8 +85,7 @@ std::mutex &turnOf(const void *address) {
 }
 
 /// op[0] result or kNone, op[1] address, op[2] b, op[3] c or kNone.
-template <AccessSpace Space>
-void run(Warp &w, const Inst &i, uint32_t mask) {
+template <AccessSpace Space> void run(Warp &w, const Inst &i, uint32_t mask) {
   unsigned bytes = i.aux >> 16 & 255;
   auto read = [&](uint32_t row, unsigned l) -> uint64_t {
     if (row == kNone)
@@ -97,9 +101,9 @@ void run(Warp &w, const Inst &i, uint32_t mask) {
     if (space == AccessSpace::Shared) {
       uint64_t offset = sharedOffset(w, l, address, bytes);
       Block &block = *w.block;
-      Conflict found = block.shared.atomic(block.clocks, w.index,
-                                           static_cast<uint8_t>(l), offset,
-                                           bytes, w.indexOf(i));
+      Conflict found =
+          block.shared.atomic(block.clocks, w.index, static_cast<uint8_t>(l),
+                              offset, bytes, w.indexOf(i));
       if (found.kind != Conflict::None)
         faultConflict(w, l, address, true, found);
       place = block.shared.data() + offset;
@@ -156,8 +160,8 @@ bool decode(Decoder &d) {
   if (*op == Cas)
     d.out.op[3] = d.source(first + 2, t);
   unsigned bytes = t.width() / 8;
-  d.out.aux = *op | uint32_t(static_cast<unsigned char>(t.kind)) << 8 | bytes << 16 |
-              uint32_t(t.packed) << 24;
+  d.out.aux = *op | uint32_t(static_cast<unsigned char>(t.kind)) << 8 |
+              bytes << 16 | uint32_t(t.packed) << 24;
   if (space != AccessSpace::Global)
     d.sharedAccess(bytes);
   d.out.run = space == AccessSpace::Global   ? run<AccessSpace::Global>

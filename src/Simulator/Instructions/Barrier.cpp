@@ -1,4 +1,5 @@
-//===- Barrier.cpp - bar barrier membar fence ------------------------------===//
+//===- Barrier.cpp - bar barrier membar fence
+//------------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -32,31 +33,42 @@ Next atBarrier(Warp &w, uint32_t fragment, const Inst &i, uint32_t mask) {
     for (uint32_t left = mask; left; left &= left - 1)
       if (v[std::countr_zero(left)] != first)
         throw FaultFound{FaultKind::Undefined,
-                         std::string("lanes have different ") + what, {}, {}, {}};
+                         std::string("lanes have different ") + what,
+                         {},
+                         {},
+                         {}};
     return first;
   };
   if ((i.aux & kAligned) && mask != w.alive)
-    throw FaultFound{FaultKind::PartialBarrier,
-                     std::to_string(std::popcount(mask)) + " of the warp's " +
-                         std::to_string(std::popcount(w.alive)) +
-                         " threads are at a barrier that all must reach together",
-                     static_cast<uint32_t>(std::countr_zero(w.alive & ~mask)),
-                     {}, {}};
+    throw FaultFound{
+        FaultKind::PartialBarrier,
+        std::to_string(std::popcount(mask)) + " of the warp's " +
+            std::to_string(std::popcount(w.alive)) +
+            " threads are at a barrier that all must reach together",
+        static_cast<uint32_t>(std::countr_zero(w.alive & ~mask)),
+        {},
+        {}};
   uint32_t which = uniform(i.op[1], "barriers");
   if (which >= b.barriers.size())
     throw FaultFound{FaultKind::Limit,
                      "barrier " + std::to_string(which) + ", a block has 16",
-                     {}, {}, {}};
+                     {},
+                     {},
+                     {}};
   uint32_t expected = b.launch.threads;
   auto here = static_cast<uint32_t>(std::popcount(mask));
   if (i.op[2] != kNone) {
     expected = uniform(i.op[2], "numbers of threads");
-    if (expected == 0 || expected % kLanes || expected > (b.launch.threads + 31) / 32 * 32)
+    if (expected == 0 || expected % kLanes ||
+        expected > (b.launch.threads + 31) / 32 * 32)
       throw FaultFound{FaultKind::Undefined,
                        "a barrier for " + std::to_string(expected) +
                            " threads, expected a multiple of 32, at most the "
-                           "block's " + std::to_string(b.launch.threads),
-                       {}, {}, {}};
+                           "block's " +
+                           std::to_string(b.launch.threads),
+                       {},
+                       {},
+                       {}};
     if (i.aux & kAligned)
       here = kLanes;
   } else if (i.aux & kAligned) {
@@ -100,7 +112,8 @@ bool decode(Decoder &d) {
   if (!sync && !arrive && !red)
     d.fail("no .sync, .arrive or .red");
   bool aligned = d.take("aligned") || d.root == "bar";
-  d.out.aux = (aligned ? uint32_t(kAligned) : 0) | (arrive ? uint32_t(kArrive) : 0);
+  d.out.aux =
+      (aligned ? uint32_t(kAligned) : 0) | (arrive ? uint32_t(kArrive) : 0);
   TypeMod u32{'u', 32, false, "u32"};
   size_t first = 0, last = d.count();
   if (red) {

@@ -18,7 +18,22 @@ namespace {
 
 /// ISA 9.3.1: lo ls hi hs are the unsigned ones by other names; the u forms
 /// hold when an operand is NaN.
-enum Comparison : uint32_t { Eq, Ne, Lt, Le, Gt, Ge, Equ, Neu, Ltu, Leu, Gtu, Geu, Num, Nan };
+enum Comparison : uint32_t {
+  Eq,
+  Ne,
+  Lt,
+  Le,
+  Gt,
+  Ge,
+  Equ,
+  Neu,
+  Ltu,
+  Leu,
+  Gtu,
+  Geu,
+  Num,
+  Nan
+};
 
 std::optional<uint32_t> takeComparison(Decoder &d) {
   static constexpr std::pair<std::string_view, uint32_t> names[] = {
@@ -149,7 +164,7 @@ uint32_t combined(Warp &w, const Inst &i, uint32_t bits) {
   uint32_t other = w.predicate(i.op[4]);
   if (i.small & 4)
     other = ~other;
-  return (i.small & 3) == 1 ? bits & other
+  return (i.small & 3) == 1   ? bits & other
          : (i.small & 3) == 2 ? bits | other
                               : bits ^ other;
 }
@@ -292,7 +307,8 @@ bool decodeSlct(Decoder &d) {
       }
     };
   };
-  d.out.run = t.bits == 64 ? make.operator()<uint64_t>() : make.operator()<uint32_t>();
+  d.out.run =
+      t.bits == 64 ? make.operator()<uint64_t>() : make.operator()<uint32_t>();
   return true;
 }
 

@@ -1,4 +1,5 @@
-//===- Control.cpp - Branches, and the ends of threads ---------------------===//
+//===- Control.cpp - Branches, and the ends of threads
+//---------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -25,7 +26,9 @@ Next branch(Warp &w, uint32_t fragment, const Inst &i, uint32_t mask) {
   if (i.aux)
     throw FaultFound{FaultKind::Undefined,
                      "a branch that says .uni, on which lanes disagree",
-                     static_cast<uint32_t>(std::countr_zero(mask)), {}, {}};
+                     static_cast<uint32_t>(std::countr_zero(mask)),
+                     {},
+                     {}};
   w.split(fragment, i, mask);
   return Next::Switch;
 }
@@ -42,7 +45,9 @@ Next indexedBranch(Warp &w, uint32_t fragment, const Inst &i, uint32_t mask) {
       throw FaultFound{FaultKind::Undefined,
                        "index " + std::to_string(index[l]) + " of " +
                            std::to_string(i.aux) + " targets",
-                       l, {}, {}};
+                       l,
+                       {},
+                       {}};
     same |= uint32_t(index[l] == first) << l;
   }
   uint32_t target = w.list(i)[first];
@@ -107,8 +112,11 @@ bool decodeEnd(Decoder &d) {
 bool decodeTrap(Decoder &d) {
   d.expectCount(0, 0);
   d.out.run = [](Warp &, const Inst &, uint32_t mask) {
-    throw FaultFound{FaultKind::Trap, "the kernel gives up",
-                     static_cast<uint32_t>(std::countr_zero(mask)), {}, {}};
+    throw FaultFound{FaultKind::Trap,
+                     "the kernel gives up",
+                     static_cast<uint32_t>(std::countr_zero(mask)),
+                     {},
+                     {}};
   };
   return true;
 }

@@ -1,4 +1,5 @@
-//===- Convert.cpp - cvt ---------------------------------------------------===//
+//===- Convert.cpp - cvt
+//---------------------------------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,7 +24,7 @@ enum Format : uint8_t { F64, F32, Tf32, F16, Bf16 };
 
 /// Inst::aux, packed: what a conversion is.
 struct How {
-  uint8_t from, to;       ///< Formats, or bits of integers.
+  uint8_t from, to; ///< Formats, or bits of integers.
   bool fromSigned, toSigned;
   Rounding rounding;
   bool ftz, sat, relu, wideFrom, wideTo; ///< wide: rows of 64 bits.
@@ -34,9 +35,10 @@ struct How {
            uint32_t(wideFrom) << 24 | uint32_t(wideTo) << 25;
   }
   static How unpack(uint32_t v) {
-    return {uint8_t(v), uint8_t(v >> 8), bool(v >> 16 & 1), bool(v >> 17 & 1),
-            Rounding(v >> 18 & 7), bool(v >> 21 & 1), bool(v >> 22 & 1),
-            bool(v >> 23 & 1), bool(v >> 24 & 1), bool(v >> 25 & 1)};
+    return {uint8_t(v),        uint8_t(v >> 8),       bool(v >> 16 & 1),
+            bool(v >> 17 & 1), Rounding(v >> 18 & 7), bool(v >> 21 & 1),
+            bool(v >> 22 & 1), bool(v >> 23 & 1),     bool(v >> 24 & 1),
+            bool(v >> 25 & 1)};
   }
 };
 
@@ -66,8 +68,9 @@ double readFloat(uint8_t format, uint64_t bits, bool ftz) {
   }
 }
 
-/// The NaN that an H200 makes of one: float64 and bfloat16 keep sign and payload,
-/// made quiet, as far as there is room; others give the NaN of all arithmetic.
+/// The NaN that an H200 makes of one: float64 and bfloat16 keep sign and
+/// payload, made quiet, as far as there is room; others give the NaN of all
+/// arithmetic.
 uint64_t writeNan(const How &how, uint64_t bits) {
   uint64_t sign = bits >> 63, payload = bits & ((uint64_t(1) << 52) - 1);
   if (how.from == F64 && how.to == F32)
@@ -77,7 +80,8 @@ uint64_t writeNan(const How &how, uint64_t bits) {
   if (how.from == Bf16 && how.to == F32)
     return bits << 16 & 0xffffffff;
   if (how.from == F16 && how.to == F64)
-    return (bits & 0x8000) << 48 | uint64_t(0x7ff8) << 48 | (bits & 0x3ff) << 42;
+    return (bits & 0x8000) << 48 | uint64_t(0x7ff8) << 48 |
+           (bits & 0x3ff) << 42;
   switch (how.to) {
   case F64:
     if (how.from == F32 && !how.ftz)
@@ -142,11 +146,13 @@ void writeRow(Warp &w, uint32_t row, unsigned lane, bool wide, uint64_t value) {
     w.row<uint32_t>(row)[lane] = static_cast<uint32_t>(value);
 }
 
-template <typename F> void eachLane(Warp &w, const Inst &i, uint32_t mask, F f) {
+template <typename F>
+void eachLane(Warp &w, const Inst &i, uint32_t mask, F f) {
   How how = How::unpack(i.aux);
   for (uint32_t left = mask; left; left &= left - 1) {
     auto l = static_cast<unsigned>(std::countr_zero(left));
-    writeRow(w, i.op[0], l, how.wideTo, f(how, readRow(w, i.op[1], l, how.wideFrom)));
+    writeRow(w, i.op[0], l, how.wideTo,
+             f(how, readRow(w, i.op[1], l, how.wideFrom)));
   }
 }
 
@@ -162,8 +168,9 @@ void integerToInteger(Warp &w, const Inst &i, uint32_t mask) {
   eachLane(w, i, mask, [](const How &how, uint64_t bits) {
     uint64_t v = extend(bits, how.from, how.fromSigned);
     if (how.sat) {
-      auto wide = how.fromSigned ? static_cast<__int128>(static_cast<int64_t>(v))
-                                 : static_cast<__int128>(v);
+      auto wide = how.fromSigned
+                      ? static_cast<__int128>(static_cast<int64_t>(v))
+                      : static_cast<__int128>(v);
       __int128 most = (static_cast<__int128>(1) << (how.to - how.toSigned)) - 1;
       __int128 least = how.toSigned ? -most - 1 : 0;
       v = static_cast<uint64_t>(std::clamp(wide, least, most));
@@ -222,7 +229,8 @@ void integerToFloat(Warp &w, const Inst &i, uint32_t mask) {
 void floatToFloat(Warp &w, const Inst &i, uint32_t mask) {
   eachLane(w, i, mask, [](const How &how, uint64_t bits) {
     double v = readFloat(how.from, bits, how.ftz);
-    return v != v && !how.sat ? writeNan(how, bits) : writeFloat(how.to, v, how);
+    return v != v && !how.sat ? writeNan(how, bits)
+                              : writeFloat(how.to, v, how);
   });
 }
 
@@ -245,8 +253,9 @@ void pairOfFloats(Warp &w, const Inst &i, uint32_t mask) {
     auto l = static_cast<unsigned>(std::countr_zero(left));
     auto half = [&](uint32_t bits) {
       double v = readFloat(F32, bits, false);
-      return static_cast<uint32_t>(v != v && !how.sat ? writeNan(how, bits)
-                                                      : writeFloat(how.to, v, how));
+      return static_cast<uint32_t>(v != v && !how.sat
+                                       ? writeNan(how, bits)
+                                       : writeFloat(how.to, v, how));
     };
     to[l] = half(a[l]) << 16 | half(b[l]);
   }
@@ -254,9 +263,9 @@ void pairOfFloats(Warp &w, const Inst &i, uint32_t mask) {
 
 Rounding takeRounding(Decoder &d, bool &integer) {
   static constexpr std::pair<std::string_view, Rounding> names[] = {
-      {"rn", Rounding::Rn},   {"rz", Rounding::Rz},   {"rm", Rounding::Rm},
-      {"rp", Rounding::Rp},   {"rna", Rounding::Rna}, {"rni", Rounding::Rn},
-      {"rzi", Rounding::Rz},  {"rmi", Rounding::Rm},  {"rpi", Rounding::Rp}};
+      {"rn", Rounding::Rn},  {"rz", Rounding::Rz},   {"rm", Rounding::Rm},
+      {"rp", Rounding::Rp},  {"rna", Rounding::Rna}, {"rni", Rounding::Rn},
+      {"rzi", Rounding::Rz}, {"rmi", Rounding::Rm},  {"rpi", Rounding::Rp}};
   integer = false;
   for (auto [name, mode] : names)
     if (d.take(name)) {
@@ -284,10 +293,12 @@ bool decodeCvt(Decoder &d) {
     d.fail("types " + std::string(to.name) + " and " + std::string(from.name));
   how.toSigned = to.kind == 's', how.fromSigned = from.kind == 's';
   how.to = toFormat ? uint8_t(*toFormat) : static_cast<uint8_t>(to.bits);
-  how.from = fromFormat ? uint8_t(*fromFormat) : static_cast<uint8_t>(from.bits);
+  how.from =
+      fromFormat ? uint8_t(*fromFormat) : static_cast<uint8_t>(from.bits);
   if (to.packed) {
     if (!toFormat || from.kind != 'f' || from.bits != 32)
-      d.fail("types " + std::string(to.name) + " and " + std::string(from.name));
+      d.fail("types " + std::string(to.name) + " and " +
+             std::string(from.name));
     d.expectCount(3, 3);
     d.out.op[0] = d.target(0, 32);
     d.out.op[1] = d.source(1, from);
@@ -318,8 +329,10 @@ bool decodeCvt(Decoder &d) {
       // The common ones, by whole rows.
       if (how.wideTo && !how.wideFrom && from.bits == 32 && to.bits == 64)
         d.out.run = how.fromSigned
-                        ? handler<int64_t, int32_t>([](int32_t v) { return int64_t(v); })
-                        : handler<uint64_t, uint32_t>([](uint32_t v) { return uint64_t(v); });
+                        ? handler<int64_t, int32_t>(
+                              [](int32_t v) { return int64_t(v); })
+                        : handler<uint64_t, uint32_t>(
+                              [](uint32_t v) { return uint64_t(v); });
       else if (!how.wideTo && how.wideFrom && to.bits == 32 && from.bits == 64)
         d.out.run = handler<uint32_t, uint64_t>(
             [](uint64_t v) { return static_cast<uint32_t>(v); });

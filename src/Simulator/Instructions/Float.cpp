@@ -132,7 +132,8 @@ template <Op O> void directed64(Warp &w, const Inst &i, uint32_t mask) {
   for (unsigned l = 0; l < kLanes; ++l) {
     // volatile: the compiler takes rounding to be to nearest and might compute
     // before the mode is set.
-    volatile double x = std::bit_cast<double>(a[l]), y = std::bit_cast<double>(b[l]),
+    volatile double x = std::bit_cast<double>(a[l]),
+                    y = std::bit_cast<double>(b[l]),
                     z = std::bit_cast<double>(c[l]);
     volatile double r = nearest<O, double>(x, y, z);
     values[l] = std::bit_cast<uint64_t>(static_cast<double>(r));
@@ -158,7 +159,8 @@ template <Op O, typename T, bool Ftz, bool Sat> Handler toNearest() {
       return Finish()(nearest<O, T>(In()(a), In()(b), In()(c)));
     });
   else if constexpr (O == Op::Rcp || O == Op::Sqrt)
-    return handler<T, T>([](T a) { return Finish()(nearest<O, T>(In()(a), T(0), T(0))); });
+    return handler<T, T>(
+        [](T a) { return Finish()(nearest<O, T>(In()(a), T(0), T(0))); });
   else
     return handler<T, T, T>([](T a, T b) {
       return Finish()(nearest<O, T>(In()(a), In()(b), T(0)));
@@ -166,13 +168,15 @@ template <Op O, typename T, bool Ftz, bool Sat> Handler toNearest() {
 }
 
 template <Op O> void choose(Decoder &d, const TypeMod &t, const Modes &m) {
-  constexpr unsigned sources =
-      O == Op::Fma ? 3 : O == Op::Rcp || O == Op::Sqrt ? 1 : 2;
+  constexpr unsigned sources = O == Op::Fma                    ? 3
+                               : O == Op::Rcp || O == Op::Sqrt ? 1
+                                                               : 2;
   operands(d, t, sources);
   if (m.rounding != Rounding::Rn) {
     for (unsigned k = sources + 1; k <= 3; ++k)
       d.out.op[k] = d.out.op[1];
-    d.out.aux = static_cast<uint32_t>(m.rounding) | (m.ftz ? 8 : 0) | (m.sat ? 16 : 0);
+    d.out.aux =
+        static_cast<uint32_t>(m.rounding) | (m.ftz ? 8 : 0) | (m.sat ? 16 : 0);
     d.out.run = t.bits == 32 ? directed32<O> : directed64<O>;
     return;
   }
@@ -223,9 +227,9 @@ bool decodeArithmetic(Decoder &d) {
   else if (d.root == "div") {
     choose<Op::Div>(d, t, m);
     if (approximate)
-      d.out.run = m.ftz ? approximateQuotient<true>() : approximateQuotient<false>();
-  }
-  else if (d.root == "rcp") {
+      d.out.run =
+          m.ftz ? approximateQuotient<true>() : approximateQuotient<false>();
+  } else if (d.root == "rcp") {
     if (approximate && t.bits == 64)
       return false; // rcp.approx.ftz.f64: SpecialFunctions.cpp
     choose<Op::Rcp>(d, t, m);
@@ -252,14 +256,26 @@ bool decodeSign(Decoder &d) {
   operands(d, t, 1);
   bool neg = d.root == "neg";
   if (t.bits == 64)
-    d.out.run = neg ? handler<double, double>([](double v) { return withSign<double, true, false>(v); })
-                    : handler<double, double>([](double v) { return withSign<double, false, false>(v); });
+    d.out.run = neg ? handler<double, double>([](double v) {
+      return withSign<double, true, false>(v);
+    })
+                    : handler<double, double>([](double v) {
+                        return withSign<double, false, false>(v);
+                      });
   else if (ftz)
-    d.out.run = neg ? handler<float, float>([](float v) { return withSign<float, true, true>(v); })
-                    : handler<float, float>([](float v) { return withSign<float, false, true>(v); });
+    d.out.run = neg ? handler<float, float>([](float v) {
+      return withSign<float, true, true>(v);
+    })
+                    : handler<float, float>([](float v) {
+                        return withSign<float, false, true>(v);
+                      });
   else
-    d.out.run = neg ? handler<float, float>([](float v) { return withSign<float, true, false>(v); })
-                    : handler<float, float>([](float v) { return withSign<float, false, false>(v); });
+    d.out.run = neg ? handler<float, float>([](float v) {
+      return withSign<float, true, false>(v);
+    })
+                    : handler<float, float>([](float v) {
+                        return withSign<float, false, false>(v);
+                      });
   return true;
 }
 
@@ -281,10 +297,14 @@ template <typename T, bool Max, bool Ftz, bool Nan> T least(T a, T b) {
 
 template <typename T, bool Max> Handler leastHandler(bool ftz, bool nan) {
   if (ftz)
-    return nan ? handler<T, T, T>([](T a, T b) { return least<T, Max, true, true>(a, b); })
-               : handler<T, T, T>([](T a, T b) { return least<T, Max, true, false>(a, b); });
-  return nan ? handler<T, T, T>([](T a, T b) { return least<T, Max, false, true>(a, b); })
-             : handler<T, T, T>([](T a, T b) { return least<T, Max, false, false>(a, b); });
+    return nan ? handler<T, T, T>(
+                     [](T a, T b) { return least<T, Max, true, true>(a, b); })
+               : handler<T, T, T>(
+                     [](T a, T b) { return least<T, Max, true, false>(a, b); });
+  return nan ? handler<T, T, T>(
+                   [](T a, T b) { return least<T, Max, false, true>(a, b); })
+             : handler<T, T, T>(
+                   [](T a, T b) { return least<T, Max, false, false>(a, b); });
 }
 
 bool decodeMinMax(Decoder &d) {
@@ -308,14 +328,16 @@ bool decodeCopysign(Decoder &d) {
   TypeMod t = d.type();
   operands(d, t, 2);
   if (t.bits == 64)
-    d.out.run = handler<uint64_t, uint64_t, uint64_t>([](uint64_t a, uint64_t b) {
-      constexpr uint64_t top = uint64_t(1) << 63;
-      return (a & top) | (b & ~top);
-    });
+    d.out.run =
+        handler<uint64_t, uint64_t, uint64_t>([](uint64_t a, uint64_t b) {
+          constexpr uint64_t top = uint64_t(1) << 63;
+          return (a & top) | (b & ~top);
+        });
   else
-    d.out.run = handler<uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b) {
-      return (a & 0x80000000) | (b & 0x7fffffff);
-    });
+    d.out.run =
+        handler<uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b) {
+          return (a & 0x80000000) | (b & 0x7fffffff);
+        });
   return true;
 }
 
@@ -339,8 +361,8 @@ template <typename T> bool hasProperty(unsigned which, T v) {
 }
 
 bool decodeTestp(Decoder &d) {
-  static constexpr std::string_view names[] = {"finite", "infinite", "number",
-                                               "notanumber", "normal", "subnormal"};
+  static constexpr std::string_view names[] = {
+      "finite", "infinite", "number", "notanumber", "normal", "subnormal"};
   uint32_t which = 0;
   while (which < 6 && !d.take(names[which]))
     ++which;
@@ -361,14 +383,16 @@ bool decodeTestp(Decoder &d) {
       to = (to & ~mask) | (bits & mask);
     };
   };
-  d.out.run = t.bits == 64 ? make.operator()<double>() : make.operator()<float>();
+  d.out.run =
+      t.bits == 64 ? make.operator()<double>() : make.operator()<float>();
   return true;
 }
 
 } // namespace
 
 void nova::sim::addFloatInstructions(InstructionTable &table) {
-  for (const char *root : {"add", "sub", "mul", "fma", "mad", "div", "rcp", "sqrt"})
+  for (const char *root :
+       {"add", "sub", "mul", "fma", "mad", "div", "rcp", "sqrt"})
     table.add(root, decodeArithmetic);
   table.add("neg", decodeSign);
   table.add("abs", decodeSign);

@@ -17,7 +17,14 @@ using namespace nova::sim;
 namespace {
 
 enum Op : uint32_t { Add, Sub, Mul, Fma, Neg, Abs, Min, Max };
-enum : uint32_t { kFtz = 16, kSat = 32, kNan = 64, kRelu = 128, kBf = 256, kPair = 512 };
+enum : uint32_t {
+  kFtz = 16,
+  kSat = 32,
+  kNan = 64,
+  kRelu = 128,
+  kBf = 256,
+  kPair = 512
+};
 
 uint16_t compute(uint32_t aux, uint16_t a, uint16_t b, uint16_t c) {
   bool bf = aux & kBf;
@@ -115,6 +122,7 @@ bool decode(Decoder &d) {
 } // namespace
 
 void nova::sim::addHalfInstructions(InstructionTable &table) {
-  for (const char *root : {"add", "sub", "mul", "fma", "neg", "abs", "min", "max"})
+  for (const char *root :
+       {"add", "sub", "mul", "fma", "neg", "abs", "min", "max"})
     table.add(root, decode);
 }

@@ -20,14 +20,15 @@ namespace {
 using U128 = unsigned __int128;
 using S128 = __int128;
 
-template <typename T> using Double =
-    std::conditional_t<sizeof(T) == 8,
-                       std::conditional_t<std::is_signed_v<T>, S128, U128>,
-                       std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
+template <typename T>
+using Double = std::conditional_t<
+    sizeof(T) == 8, std::conditional_t<std::is_signed_v<T>, S128, U128>,
+    std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
 
 template <typename T> T high(T a, T b) {
-  return static_cast<T>((static_cast<Double<T>>(a) * static_cast<Double<T>>(b)) >>
-                        (8 * sizeof(T)));
+  return static_cast<T>(
+      (static_cast<Double<T>>(a) * static_cast<Double<T>>(b)) >>
+      (8 * sizeof(T)));
 }
 /// Wrapping arithmetic of any width, without the promotion to int.
 template <typename T> T low(T a, T b) {
@@ -40,7 +41,8 @@ template <typename T> T minus(T a, T b) {
   return static_cast<T>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
 }
 template <typename T> T clampSigned(S128 v) {
-  S128 lowest = std::numeric_limits<T>::min(), most = std::numeric_limits<T>::max();
+  S128 lowest = std::numeric_limits<T>::min(),
+       most = std::numeric_limits<T>::max();
   return static_cast<T>(v < lowest ? lowest : v > most ? most : v);
 }
 
@@ -70,7 +72,8 @@ bool decodeAddSub(Decoder &d) {
     auto run = []<typename T>() -> Handler {
       return [](Warp &w, const Inst &i, uint32_t mask) {
         Lane<T> *to = w.row<Lane<T>>(i.op[0]);
-        const Lane<T> *a = w.row<Lane<T>>(i.op[1]), *b = w.row<Lane<T>>(i.op[2]);
+        const Lane<T> *a = w.row<Lane<T>>(i.op[1]),
+                      *b = w.row<Lane<T>>(i.op[2]);
         uint32_t &flag = w.predicate(i.op[3]);
         uint32_t result = 0;
         for (unsigned l = 0; l < kLanes; ++l) {
@@ -86,19 +89,20 @@ bool decodeAddSub(Decoder &d) {
           flag = (flag & ~mask) | result;
       };
     };
-    d.out.run = t.bits == 64 ? run.operator()<uint64_t>()
-                             : run.operator()<uint32_t>();
+    d.out.run =
+        t.bits == 64 ? run.operator()<uint64_t>() : run.operator()<uint32_t>();
     return true;
   }
   if (saturate) {
     if (t.kind != 's' || t.bits != 32)
       d.fail(".sat is for .s32");
-    d.out.run = add ? handler<int32_t, int32_t, int32_t>([](int32_t a, int32_t b) {
-      return clampSigned<int32_t>(S128(a) + b);
-    })
-                    : handler<int32_t, int32_t, int32_t>([](int32_t a, int32_t b) {
-                        return clampSigned<int32_t>(S128(a) - b);
-                      });
+    d.out.run =
+        add ? handler<int32_t, int32_t, int32_t>([](int32_t a, int32_t b) {
+          return clampSigned<int32_t>(S128(a) + b);
+        })
+            : handler<int32_t, int32_t, int32_t>([](int32_t a, int32_t b) {
+                return clampSigned<int32_t>(S128(a) - b);
+              });
     return true;
   }
   d.out.run = forInteger(t, [&]<typename T>() {
@@ -110,7 +114,8 @@ bool decodeAddSub(Decoder &d) {
 
 template <typename T> Handler mulHandler(unsigned how, bool add) {
   using W = std::conditional_t<
-      sizeof(T) == 2, std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>,
+      sizeof(T) == 2,
+      std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>,
       std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
   if (how == 2) {
     if constexpr (sizeof(T) == 8) {
@@ -120,8 +125,9 @@ template <typename T> Handler mulHandler(unsigned how, bool add) {
         return handler<W, T, T, W>([](T a, T b, W c) {
           return plus<W>(static_cast<W>(a) * static_cast<W>(b), c);
         });
-      return handler<W, T, T>(
-          [](T a, T b) { return static_cast<W>(static_cast<W>(a) * static_cast<W>(b)); });
+      return handler<W, T, T>([](T a, T b) {
+        return static_cast<W>(static_cast<W>(a) * static_cast<W>(b));
+      });
     }
   }
   if (how == 1)
@@ -173,7 +179,8 @@ bool decodeMul24(Decoder &d) {
   auto run = [&]<typename T>() -> Handler {
     return [](Warp &w, const Inst &i, uint32_t mask) {
       uint32_t *to = w.row<uint32_t>(i.op[0]);
-      const uint32_t *a = w.row<uint32_t>(i.op[1]), *b = w.row<uint32_t>(i.op[2]);
+      const uint32_t *a = w.row<uint32_t>(i.op[1]),
+                     *b = w.row<uint32_t>(i.op[2]);
       const uint32_t *c = i.op[3] == kNone ? nullptr : w.row<uint32_t>(i.op[3]);
       for (unsigned l = 0; l < kLanes; ++l) {
         if (!(mask >> l & 1))
@@ -186,7 +193,8 @@ bool decodeMul24(Decoder &d) {
       }
     };
   };
-  d.out.run = t.kind == 's' ? run.operator()<int32_t>() : run.operator()<uint32_t>();
+  d.out.run =
+      t.kind == 's' ? run.operator()<int32_t>() : run.operator()<uint32_t>();
   return true;
 }
 
@@ -228,7 +236,8 @@ bool decodeUnary(Decoder &d) {
   operands(d, t, 1);
   d.out.run = forInteger(t, [&]<typename T>() {
     return neg ? handler<T, T>([](T a) { return minus<T>(0, a); })
-               : handler<T, T>([](T a) { return a < T(0) ? minus<T>(0, a) : a; });
+               : handler<T, T>(
+                     [](T a) { return a < T(0) ? minus<T>(0, a) : a; });
   });
   return d.out.run != nullptr;
 }
@@ -249,12 +258,14 @@ bool decodeMinMax(Decoder &d) {
     d.out.aux = (max ? 1 : 0) | (t.kind == 's' ? 2 : 0);
     d.out.run = [](Warp &w, const Inst &i, uint32_t mask) {
       uint32_t *to = w.row<uint32_t>(i.op[0]);
-      const uint32_t *a = w.row<uint32_t>(i.op[1]), *b = w.row<uint32_t>(i.op[2]);
+      const uint32_t *a = w.row<uint32_t>(i.op[1]),
+                     *b = w.row<uint32_t>(i.op[2]);
       alignas(64) uint32_t values[kLanes];
       for (unsigned l = 0; l < kLanes; ++l) {
         uint32_t r = 0;
         for (unsigned h = 0; h < 32; h += 16) {
-          auto x = static_cast<uint16_t>(a[l] >> h), y = static_cast<uint16_t>(b[l] >> h);
+          auto x = static_cast<uint16_t>(a[l] >> h),
+               y = static_cast<uint16_t>(b[l] >> h);
           bool less = (i.aux & 2) ? int16_t(x) < int16_t(y) : x < y;
           r |= uint32_t((less == bool(i.aux & 1)) ? y : x) << h;
         }

@@ -128,7 +128,8 @@ bool decodeShift(Decoder &d) {
     using U = typename Unsigned<T>::type;
     if (left)
       return handler<T, T, uint32_t>([](T a, uint32_t n) {
-        return n >= 8 * sizeof(T) ? T(0) : static_cast<T>(static_cast<U>(a) << n);
+        return n >= 8 * sizeof(T) ? T(0)
+                                  : static_cast<T>(static_cast<U>(a) << n);
       });
     return handler<T, T, uint32_t>([](T a, uint32_t n) {
       if (n < 8 * sizeof(T))
@@ -152,9 +153,7 @@ bool decodeFunnel(Decoder &d) {
   if (t.bits != 32)
     d.fail("type " + std::string(t.name));
   using T = uint32_t;
-  auto limit = [](bool clamps) {
-    return clamps ? 1 : 0;
-  };
+  auto limit = [](bool clamps) { return clamps ? 1 : 0; };
   switch ((left ? 2 : 0) | limit(clamp)) {
   case 3:
     d.out.run = handler<T, T, T, T>([](T a, T b, T c) {
@@ -259,21 +258,23 @@ bool decodeBfe(Decoder &d) {
   if (t.bits < 32)
     return false;
   d.out.run = forInteger(t, [&]<typename T>() {
-    return handler<T, T, uint32_t, uint32_t>([](T a, uint32_t pos, uint32_t len) {
-      using U = typename Unsigned<T>::type;
-      constexpr uint32_t top = 8 * sizeof(T) - 1;
-      pos &= 0xff, len &= 0xff;
-      U sign = 0;
-      if (std::is_signed_v<T> && len) {
-        uint32_t at = pos + len - 1;
-        sign = static_cast<U>(a) >> (at > top ? top : at) & 1;
-      }
-      U field = pos > top ? U(0) : static_cast<U>(static_cast<U>(a) >> pos);
-      uint32_t got = pos > top ? 0 : top + 1 - pos;
-      uint32_t kept = len < got ? len : got;
-      U mask = kept > top ? ~U(0) : static_cast<U>((U(1) << kept) - 1);
-      return static_cast<T>((field & mask) | (sign ? static_cast<U>(~mask) : U(0)));
-    });
+    return handler<T, T, uint32_t, uint32_t>(
+        [](T a, uint32_t pos, uint32_t len) {
+          using U = typename Unsigned<T>::type;
+          constexpr uint32_t top = 8 * sizeof(T) - 1;
+          pos &= 0xff, len &= 0xff;
+          U sign = 0;
+          if (std::is_signed_v<T> && len) {
+            uint32_t at = pos + len - 1;
+            sign = static_cast<U>(a) >> (at > top ? top : at) & 1;
+          }
+          U field = pos > top ? U(0) : static_cast<U>(static_cast<U>(a) >> pos);
+          uint32_t got = pos > top ? 0 : top + 1 - pos;
+          uint32_t kept = len < got ? len : got;
+          U mask = kept > top ? ~U(0) : static_cast<U>((U(1) << kept) - 1);
+          return static_cast<T>((field & mask) |
+                                (sign ? static_cast<U>(~mask) : U(0)));
+        });
   });
   return d.out.run != nullptr;
 }
@@ -300,8 +301,8 @@ bool decodeBfi(Decoder &d) {
           return static_cast<T>((b & ~mask) | ((a << pos) & mask));
         });
   };
-  d.out.run = t.bits == 64 ? make.operator()<uint64_t>()
-                           : make.operator()<uint32_t>();
+  d.out.run =
+      t.bits == 64 ? make.operator()<uint64_t>() : make.operator()<uint32_t>();
   return true;
 }
 
@@ -354,14 +355,16 @@ bool decodeBmsk(Decoder &d) {
   TypeMod t = d.type();
   operands(d, t, 2);
   if (wrap)
-    d.out.run = handler<uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b) {
-      return ((1u << (b & 31)) - 1) << (a & 31);
-    });
+    d.out.run =
+        handler<uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b) {
+          return ((1u << (b & 31)) - 1) << (a & 31);
+        });
   else
-    d.out.run = handler<uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b) {
-      uint32_t field = b >= 32 ? ~0u : (1u << b) - 1;
-      return a >= 32 ? 0u : field << a;
-    });
+    d.out.run =
+        handler<uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b) {
+          uint32_t field = b >= 32 ? ~0u : (1u << b) - 1;
+          return a >= 32 ? 0u : field << a;
+        });
   return true;
 }
 
@@ -381,7 +384,8 @@ bool decodeDot(Decoder &d) {
                    *c = w.row<uint32_t>(i.op[3]);
     auto part = [](uint32_t v, unsigned at, unsigned bits, bool s) -> int64_t {
       uint32_t field = v >> at & ((1u << bits) - 1);
-      return s && (field >> (bits - 1) & 1) ? int64_t(field) - (1 << bits) : field;
+      return s && (field >> (bits - 1) & 1) ? int64_t(field) - (1 << bits)
+                                            : field;
     };
     alignas(64) uint32_t values[kLanes];
     for (unsigned l = 0; l < kLanes; ++l) {

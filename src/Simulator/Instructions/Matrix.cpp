@@ -1,4 +1,5 @@
-//===- Matrix.cpp - ldmatrix stmatrix mma.sync -----------------------------===//
+//===- Matrix.cpp - ldmatrix stmatrix mma.sync
+//-----------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -34,7 +35,8 @@ std::vector<uint32_t> rowsOf(Decoder &d, const Operand &o, unsigned count,
   std::vector<uint32_t> rows;
   size_t given = o.kind == Operand::List ? o.items.size() : 1;
   if (given != count)
-    d.fail(std::to_string(given) + " registers, expected " + std::to_string(count));
+    d.fail(std::to_string(given) + " registers, expected " +
+           std::to_string(count));
   for (unsigned k = 0; k < count; ++k) {
     const Operand &item = o.kind == Operand::List ? o.items[k] : o;
     rows.push_back(results ? d.target(item, width)
@@ -71,7 +73,8 @@ void storeMatrices(Warp &w, const Inst &i, uint32_t) {
     const uint32_t *from = w.row<uint32_t>(w.list(i)[m]);
     for (unsigned l = 0; l < kLanes; ++l) {
       unsigned r = l / 4, c = 2 * (l % 4);
-      auto low = static_cast<uint16_t>(from[l]), high = static_cast<uint16_t>(from[l] >> 16);
+      auto low = static_cast<uint16_t>(from[l]),
+           high = static_cast<uint16_t>(from[l] >> 16);
       if (i.aux & 256)
         element[c][r] = low, element[c + 1][r] = high;
       else
@@ -81,7 +84,8 @@ void storeMatrices(Warp &w, const Inst &i, uint32_t) {
       unsigned lane = 8 * m + r;
       uint64_t address = addressOf(w, i, 0, lane);
       resolve(AccessSpace::Shared, address);
-      writeShared(w, lane, address, 16, reinterpret_cast<const uint8_t *>(element[r]), true);
+      writeShared(w, lane, address, 16,
+                  reinterpret_cast<const uint8_t *>(element[r]), true);
     }
   }
 }
@@ -114,35 +118,20 @@ bool decodeMatrixAccess(Decoder &d) {
 
 enum class Multiplicand { F16, Bf16, Tf32, F64, U8, S8 };
 
-/// Where lane l keeps element k of A, B and C (the figures of 9.7.14.5).
-struct Place {
-  unsigned row, column;
-};
-
-/// Shapes m16n8kK of 16-bit elements, two to a register.
-Place placeA16(unsigned l, unsigned k) {
-  return {l / 4 + 8 * (k / 2 % 2), 2 * (l % 4) + k % 2 + 8 * (k / 4)};
-}
-Place placeB16(unsigned l, unsigned k) {
-  return {2 * (l % 4) + k % 2 + 8 * (k / 2), l / 4};
-}
-/// m16n8k4 and m16n8k8 of tf32.
-Place placeA32(unsigned l, unsigned k) {
-  return {l / 4 + 8 * (k % 2), l % 4 + 4 * (k / 2)};
-}
-Place placeB32(unsigned l, unsigned k) { return {l % 4 + 4 * k, l / 4}; }
-/// m16n8kK of 8-bit elements, four to a register.
-Place placeA8(unsigned l, unsigned k) {
-  return {l / 4 + 8 * (k / 4 % 2), 4 * (l % 4) + k % 4 + 16 * (k / 8)};
-}
-Place placeB8(unsigned l, unsigned k) {
-  return {4 * (l % 4) + k % 4 + 16 * (k / 4), l / 4};
-}
-Place placeC(unsigned l, unsigned k) { return {l / 4 + 8 * (k / 2), 2 * (l % 4) + k % 2}; }
-
 /// A tf32 operand is a float32 whose low 13 bits the unit does not read.
-double tf32(uint32_t bits) {
+float tf32(uint32_t bits) {
   return std::bit_cast<float>(bits & ~uint32_t(0x1fff));
+}
+
+/// Rounded to zero, but what is too large is infinite all the same.
+uint32_t cutToFloat(double v) {
+  float nearest = static_cast<float>(v);
+  uint32_t bits = std::bit_cast<uint32_t>(nearest);
+  if (v != v)
+    return kNan32;
+  // One step back where rounding to nearest went away from zero.
+  bool away = std::fabs(double(nearest)) > std::fabs(v);
+  return away && std::fabs(v) < 0x1p128 ? bits - 1 : bits;
 }
 
 double powerOfTwo(int e) {
@@ -171,70 +160,93 @@ void addAligned(unsigned K, const double *a, const int32_t *ea,
     c[n] = sum[n] * powerOfTwo(top[n] - 25);
 }
 
-/// Rows of the list: D (4 or 2), A, B, C. `K` from aux.
+/// As doubles, with the exponent that addends are aligned by: of zero less than
+/// any sum's, of a subnormal that of the smallest normal number. Returns whether
+/// all are finite.
+bool spread(const float *from, unsigned count, int32_t least, double *to,
+            int32_t *exponents) {
+  int32_t largest = 0;
+  for (unsigned k = 0; k < count; ++k) {
+    uint32_t bits = std::bit_cast<uint32_t>(from[k]) & 0x7fffffff;
+    auto field = static_cast<int32_t>(bits >> 23);
+    int32_t e = field - 127 > least ? field - 127 : least;
+    exponents[k] = bits == 0 ? -1000 : e;
+    to[k] = from[k];
+    largest = field > largest ? field : largest;
+  }
+  return largest < 255;
+}
+
+/// The element of a register's part p.
+template <Multiplicand T> float element(uint32_t bits, unsigned p) {
+  if constexpr (T == Multiplicand::Tf32)
+    return tf32(bits);
+  else if constexpr (T == Multiplicand::F16)
+    return fromHalf(static_cast<uint16_t>(bits >> (16 * p)));
+  else if constexpr (T == Multiplicand::Bf16)
+    return fromBfloat(static_cast<uint16_t>(bits >> (16 * p)));
+  else if constexpr (T == Multiplicand::S8)
+    return static_cast<int8_t>(bits >> (8 * p));
+  else
+    return static_cast<uint8_t>(bits >> (8 * p));
+}
+
+/// Rows of the list: D (4 or 2), A, B, C; aux is K. Lane 4g + t (figures of
+/// 9.7.14.5), with P elements to a register: part p of register r is of A
+/// (g + 8 (r % 2), P t + p + 4 P (r / 2)), of B (P t + p + 4 P r, g). Of C and D
+/// it is (g + 8 (r / 2), 2 t + r % 2), in pairs (g + 8 r, 2 t + p).
 template <Multiplicand T, bool HalfAccumulator>
 void multiply(Warp &w, const Inst &i, uint32_t) {
-  unsigned K = i.aux;
-  const uint32_t *rows = w.list(i);
-  constexpr unsigned perRegister = T == Multiplicand::Tf32                             ? 1
-                                   : T == Multiplicand::F16 || T == Multiplicand::Bf16 ? 2
-                                                                                       : 4;
+  constexpr unsigned P = T == Multiplicand::Tf32 ? 1
+                         : T == Multiplicand::F16 || T == Multiplicand::Bf16
+                             ? 2
+                             : 4;
   constexpr bool integer = T == Multiplicand::U8 || T == Multiplicand::S8;
-  unsigned aElements = 16 * K / kLanes, bElements = 8 * K / kLanes;
   constexpr unsigned accumulators = HalfAccumulator ? 2 : 4;
-  const uint32_t *aRows = rows + accumulators;
-  const uint32_t *bRows = aRows + aElements / perRegister;
-  const uint32_t *cRows = bRows + bElements / perRegister;
+  const unsigned K = i.aux;
+  const unsigned aRegisters = K / (2 * P), bRegisters = K / (4 * P);
+  const uint32_t *rows = w.list(i);
+  const uint32_t *aRows = rows + accumulators, *bRows = aRows + aRegisters,
+                 *cRows = bRows + bRegisters;
+  alignas(64) float fa[16][32], fb[32][8], fc[16][8];
   alignas(64) double a[16][32], b[32][8], c[16][8];
   alignas(64) int32_t ea[16][32], eb[32][8], ec[16][8];
-  bool finite = true;
-  // Of zero, less than any sum's; of a subnormal, that of the smallest normal.
-  auto exponent = [&](double v, int least) {
-    if (integer || v == 0)
-      return -1000;
-    int e = static_cast<int>(std::bit_cast<uint64_t>(v) >> 52 & 0x7ff) - 1023;
-    finite &= e != 1024;
-    return std::max(e, least);
-  };
-  constexpr int least = T == Multiplicand::F16 ? -14 : -126;
-  auto read = [&](const uint32_t *list, unsigned l, unsigned k) -> double {
-    uint32_t bits = w.row<uint32_t>(list[k / perRegister])[l];
-    if constexpr (T == Multiplicand::Tf32)
-      return tf32(bits);
-    else if constexpr (T == Multiplicand::F16)
-      return fromHalf(static_cast<uint16_t>(bits >> (16 * (k % 2))));
-    else if constexpr (T == Multiplicand::Bf16)
-      return fromBfloat(static_cast<uint16_t>(bits >> (16 * (k % 2))));
-    else if constexpr (T == Multiplicand::S8)
-      return static_cast<int8_t>(bits >> (8 * (k % 4)));
-    else
-      return static_cast<uint8_t>(bits >> (8 * (k % 4)));
-  };
-  constexpr auto placeA = perRegister == 1 ? placeA32 : perRegister == 2 ? placeA16 : placeA8;
-  constexpr auto placeB = perRegister == 1 ? placeB32 : perRegister == 2 ? placeB16 : placeB8;
-  for (unsigned l = 0; l < kLanes; ++l) {
-    for (unsigned k = 0; k < aElements; ++k) {
-      Place p = placeA(l, k);
-      a[p.row][p.column] = read(aRows, l, k);
-      ea[p.row][p.column] = exponent(a[p.row][p.column], least);
-    }
-    for (unsigned k = 0; k < bElements; ++k) {
-      Place p = placeB(l, k);
-      b[p.row][p.column] = read(bRows, l, k);
-      eb[p.row][p.column] = exponent(b[p.row][p.column], least);
-    }
-    for (unsigned k = 0; k < 4; ++k) {
-      Place p = placeC(l, k);
-      if constexpr (HalfAccumulator)
-        c[p.row][p.column] = fromHalf(static_cast<uint16_t>(
-            w.row<uint32_t>(cRows[k / 2])[l] >> (16 * (k % 2))));
-      else if constexpr (integer)
-        c[p.row][p.column] = static_cast<int32_t>(w.row<uint32_t>(cRows[k])[l]);
-      else
-        c[p.row][p.column] = std::bit_cast<float>(w.row<uint32_t>(cRows[k])[l]);
-      ec[p.row][p.column] = exponent(c[p.row][p.column], HalfAccumulator ? -14 : -126);
-    }
+  for (unsigned r = 0; r < aRegisters; ++r) {
+    const uint32_t *bits = w.row<uint32_t>(aRows[r]);
+    for (unsigned g = 0; g < 8; ++g)
+      for (unsigned t = 0; t < 4; ++t)
+        for (unsigned p = 0; p < P; ++p)
+          fa[g + 8 * (r % 2)][P * t + p + 4 * P * (r / 2)] =
+              element<T>(bits[4 * g + t], p);
   }
+  for (unsigned r = 0; r < bRegisters; ++r) {
+    const uint32_t *bits = w.row<uint32_t>(bRows[r]);
+    for (unsigned t = 0; t < 4; ++t)
+      for (unsigned p = 0; p < P; ++p)
+        for (unsigned g = 0; g < 8; ++g)
+          fb[P * t + p + 4 * P * r][g] = element<T>(bits[4 * g + t], p);
+  }
+  constexpr int32_t least = T == Multiplicand::F16 ? -14 : -126;
+  bool finite = spread(fb[0], 8 * K, least, b[0], eb[0]);
+  for (unsigned m = 0; m < 16; ++m)
+    finite &= spread(fa[m], K, least, a[m], ea[m]);
+  for (unsigned r = 0; r < accumulators; ++r) {
+    const uint32_t *bits = w.row<uint32_t>(cRows[r]);
+    for (unsigned g = 0; g < 8; ++g)
+      for (unsigned t = 0; t < 4; ++t) {
+        uint32_t v = bits[4 * g + t];
+        if constexpr (HalfAccumulator) {
+          fc[g + 8 * r][2 * t] = fromHalf(static_cast<uint16_t>(v));
+          fc[g + 8 * r][2 * t + 1] = fromHalf(static_cast<uint16_t>(v >> 16));
+        } else if constexpr (integer) {
+          c[g + 8 * (r / 2)][2 * t + r % 2] = static_cast<int32_t>(v);
+        } else {
+          fc[g + 8 * (r / 2)][2 * t + r % 2] = std::bit_cast<float>(v);
+        }
+      }
+  }
+  if constexpr (!integer)
+    finite &= spread(fc[0], 128, HalfAccumulator ? -14 : -126, c[0], ec[0]);
   if (integer || !finite)
     for (unsigned m = 0; m < 16; ++m)
       for (unsigned k = 0; k < K; ++k)
@@ -243,23 +255,20 @@ void multiply(Warp &w, const Inst &i, uint32_t) {
   else
     for (unsigned m = 0; m < 16; ++m)
       addAligned(K, a[m], ea[m], b, eb, c[m], ec[m]);
-  for (unsigned l = 0; l < kLanes; ++l)
-    for (unsigned k = 0; k < 4; ++k) {
-      Place p = placeC(l, k);
-      double v = c[p.row][p.column];
-      if constexpr (HalfAccumulator) {
-        uint32_t &to = w.row<uint32_t>(rows[k / 2])[l];
-        unsigned shift = 16 * (k % 2);
-        to = (to & ~(uint32_t(0xffff) << shift)) | uint32_t(toHalf(v)) << shift;
-      } else if constexpr (integer) {
-        w.row<uint32_t>(rows[k])[l] = static_cast<uint32_t>(static_cast<int64_t>(v));
-      } else {
-        uint32_t bits = roundTo<23, 8>(v, Rounding::Rz);
-        if (std::fabs(v) >= 0x1p128) // Too large is infinite all the same.
-          bits = (bits & 0x80000000) | 0x7f800000;
-        w.row<uint32_t>(rows[k])[l] = bits;
-      }
-    }
+  for (unsigned r = 0; r < accumulators; ++r) {
+    uint32_t *to = w.row<uint32_t>(rows[r]);
+    for (unsigned g = 0; g < 8; ++g)
+      for (unsigned t = 0; t < 4; ++t)
+        if constexpr (HalfAccumulator) {
+          to[4 * g + t] = toHalf(c[g + 8 * r][2 * t]) |
+                          uint32_t(toHalf(c[g + 8 * r][2 * t + 1])) << 16;
+        } else {
+          double v = c[g + 8 * (r / 2)][2 * t + r % 2];
+          to[4 * g + t] =
+              integer ? static_cast<uint32_t>(static_cast<int64_t>(v))
+                      : cutToFloat(v);
+        }
+  }
 }
 
 /// m8n8k4 of float64: IEEE arithmetic, fused, in the order of k.
@@ -281,7 +290,8 @@ void multiply64(Warp &w, const Inst &i, uint32_t) {
         c[m][n] = std::fma(a[m][k], b[k][n], c[m][n]);
   for (unsigned l = 0; l < kLanes; ++l)
     for (unsigned k = 0; k < 2; ++k)
-      w.row<uint64_t>(rows[k])[l] = std::bit_cast<uint64_t>(c[l / 4][2 * (l % 4) + k]);
+      w.row<uint64_t>(rows[k])[l] =
+          std::bit_cast<uint64_t>(c[l / 4][2 * (l % 4) + k]);
 }
 
 bool decodeMma(Decoder &d) {
@@ -292,9 +302,7 @@ bool decodeMma(Decoder &d) {
     d.fail("no .row.col");
   TypeMod td = d.type(), ta = d.type(), tb = d.type(), tc = d.type();
   d.expectCount(4, 4);
-  auto unknown = [&] {
-    d.fail("no shape and types that the simulator knows");
-  };
+  auto unknown = [&] { d.fail("no shape and types that the simulator knows"); };
   unsigned registers[4] = {4, 0, 0, 4}, width = 32;
   bool half = td.kind == 'f' && td.bits == 16;
   if (ta.name != tb.name || td.name != tc.name)

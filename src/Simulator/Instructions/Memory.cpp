@@ -1,4 +1,5 @@
-//===- Memory.cpp - ld st, and hints ---------------------------------------===//
+//===- Memory.cpp - ld st, and hints
+//---------------------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -286,8 +287,8 @@ bool decodeSt(Decoder &d) {
 /// Hints: nothing to do, whatever the address.
 bool decodePrefetch(Decoder &d) {
   takeSpace(d);
-  for (const char *level : {"L1", "L2", "tensormap", "L2::evict_last",
-                            "L2::evict_normal", "param"})
+  for (const char *level :
+       {"L1", "L2", "tensormap", "L2::evict_last", "L2::evict_normal", "param"})
     d.take(level);
   d.out.run = [](Warp &, const Inst &, uint32_t) {};
   return true;

@@ -1,4 +1,5 @@
-//===- Move.cpp - mov prmt cvta isspacep -----------------------------------===//
+//===- Move.cpp - mov prmt cvta isspacep
+//-----------------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -76,7 +77,8 @@ bool decodeMov(Decoder &d) {
     auto parts = static_cast<unsigned>(list.items.size());
     if (t.bits > 64 || (parts != 2 && parts != 4) || t.bits / parts < 8 ||
         t.bits / parts > 32)
-      d.fail(std::to_string(parts) + " parts of " + std::to_string(t.bits) + " bits");
+      d.fail(std::to_string(parts) + " parts of " + std::to_string(t.bits) +
+             " bits");
     unsigned part = t.bits / parts;
     std::vector<uint32_t> rows;
     for (const Operand &item : list.items)
@@ -128,7 +130,8 @@ uint32_t selectorOf(uint32_t mode, uint32_t c) {
 
 bool decodePrmt(Decoder &d) {
   TypeMod t = d.type();
-  static constexpr std::string_view modes[] = {"f4e", "b4e", "rc8", "ecl", "ecr", "rc16"};
+  static constexpr std::string_view modes[] = {"f4e", "b4e", "rc8",
+                                               "ecl", "ecr", "rc16"};
   for (uint32_t k = 0; k < 6; ++k)
     if (d.take(modes[k]))
       d.out.aux = k + 1;
@@ -138,7 +141,8 @@ bool decodePrmt(Decoder &d) {
                    *c = w.row<uint32_t>(i.op[3]);
     alignas(64) uint32_t values[kLanes];
     for (unsigned l = 0; l < kLanes; ++l)
-      values[l] = permuted(uint64_t(b[l]) << 32 | a[l], selectorOf(i.aux, c[l]));
+      values[l] =
+          permuted(uint64_t(b[l]) << 32 | a[l], selectorOf(i.aux, c[l]));
     store(w.row<uint32_t>(i.op[0]), values, mask);
   };
   return true;
@@ -188,7 +192,8 @@ bool decodeIsspacep(Decoder &d) {
     auto window = static_cast<uint64_t>(i.immediate) >> kWindowShift;
     for (unsigned l = 0; l < kLanes; ++l) {
       uint64_t in = a[l] >> kWindowShift;
-      bool global = in != kSharedWindow >> kWindowShift && in != kLocalWindow >> kWindowShift;
+      bool global = in != kSharedWindow >> kWindowShift &&
+                    in != kLocalWindow >> kWindowShift;
       bits |= uint32_t(window ? in == window : global) << l;
     }
     uint32_t &to = w.predicate(i.op[0]);

@@ -40,7 +40,7 @@ double compute(uint32_t f, double x) {
 }
 
 std::optional<uint32_t> functionOf(std::string_view root) {
-  static constexpr std::string_view names[] = {"ex2", "lg2", "sin",
+  static constexpr std::string_view names[] = {"ex2", "lg2",  "sin",
                                                "cos", "tanh", "rsqrt"};
   for (uint32_t k = 0; k < 6; ++k)
     if (names[k] == root)
@@ -59,7 +59,8 @@ bool decode(Decoder &d) {
   bool ftz = d.take("ftz");
   TypeMod t = d.type();
   operands(d, t, 1);
-  d.out.aux = f | (ftz ? 16 : 0) | (t.kind == 'h' ? 32 : 0) | (t.packed ? 64 : 0);
+  d.out.aux =
+      f | (ftz ? 16 : 0) | (t.kind == 'h' ? 32 : 0) | (t.packed ? 64 : 0);
   if (t.bits == 64) {
     if (f != Rsqrt)
       d.fail("type f64");
@@ -70,7 +71,8 @@ bool decode(Decoder &d) {
         return std::bit_cast<uint64_t>(r) & ~uint64_t(0xffffffff);
       });
     else
-      d.out.run = handler<double, double>([](double x) { return 1 / std::sqrt(x); });
+      d.out.run =
+          handler<double, double>([](double x) { return 1 / std::sqrt(x); });
     return true;
   }
   if (t.bits == 32)
@@ -96,7 +98,8 @@ bool decode(Decoder &d) {
         for (unsigned h = 0; h < ((i.aux & 64) ? 32u : 16u); h += 16) {
           auto bits = static_cast<uint16_t>(a[l] >> h);
           bool bf = i.aux & 32;
-          double y = compute(i.aux & 15, bf ? fromBfloat(bits) : fromHalf(bits));
+          double y =
+              compute(i.aux & 15, bf ? fromBfloat(bits) : fromHalf(bits));
           r |= uint32_t(bf ? toBfloat(y) : toHalf(y)) << h;
         }
         to[l] = r;

@@ -1,4 +1,5 @@
-//===- WarpWide.cpp - shfl vote match redux activemask elect ---------------===//
+//===- WarpWide.cpp - shfl vote match redux activemask elect
+//---------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -59,7 +60,9 @@ void shuffle(Warp &w, const Inst &i, uint32_t mask) {
       throw FaultFound{FaultKind::Undefined,
                        "reads lane " + std::to_string(from) +
                            ", which does not execute it",
-                       static_cast<uint32_t>(l), {}, {}};
+                       static_cast<uint32_t>(l),
+                       {},
+                       {}};
     values[l] = a[from];
     inRange |= uint32_t(good) << l;
   }
@@ -211,7 +214,8 @@ void reduce(Warp &w, const Inst &i, uint32_t mask) {
 bool decodeRedux(Decoder &d) {
   if (!d.take("sync"))
     d.fail("expected .sync");
-  static constexpr std::string_view ops[] = {"add", "min", "max", "and", "or", "xor"};
+  static constexpr std::string_view ops[] = {"add", "min", "max",
+                                             "and", "or",  "xor"};
   uint32_t op = 0;
   while (op < 6 && !d.take(ops[op]))
     ++op;
