@@ -35,11 +35,12 @@ ARROWS = {
     "Config": ["Target"],
     "Graph": ["Support"],
     "Bundle": ["Support"],
+    "Simulator": ["Bundle", "Target"],
     "Layout": [],
     "Tile": ["Layout"],
     "TileLowering": ["Tile", "Math"],
     # The loader asks the table which device an architecture stands for.
-    "Runtime": ["Bundle", "Target"],
+    "Runtime": ["Bundle", "Target", "Simulator"],
     "IR": ["Config"],
     "Math": [],
     "Import": ["IR", "Graph"],

@@ -91,6 +91,14 @@ std::string setSeed(Options &options, const std::string &value) {
                                           "a whole number below 2^64");
 }
 
+std::string setInterleavings(Options &options, const std::string &value) {
+  std::string wrong = number<&Options::interleavings, uint64_t>(
+      options, value, "a number of orders, at least 1");
+  if (wrong.empty() && options.interleavings == 0)
+    return "a number of orders, at least 1";
+  return wrong;
+}
+
 std::string setSteps(Options &options, const std::string &value) {
   std::string wrong = number<&Options::steps, uint64_t>(
       options, value, "a number of steps, at least 1");
@@ -172,8 +180,6 @@ std::string targetKey(const Options &options) {
   return names;
 }
 
-constexpr std::string_view kNoSimulator =
-    ": this build has no simulator of GPU targets";
 constexpr std::string_view kNotInThisVersion = " is not in this version";
 
 } // namespace
@@ -303,9 +309,13 @@ static constexpr Flag kFlags[] = {
      Category::Data, VerbSet(Verb::Run), Effect::Neutral, flag<&Options::time>},
     {"tolerance", 0, "TAU", "instead of the standard rule", Category::Data,
      VerbSet(Verb::Verify), Effect::Neutral, setTolerance},
-    {"simulate", 0, "", "simulate a GPU target on the CPU", Category::Data,
-     VerbSet(Verb::Verify), Effect::Neutral, flag<&Options::simulate>, nullptr,
-     false, kNoSimulator, ErrorCode::Missing},
+    {"simulate", 0, "",
+     "execute GPU targets (those of --target, or all) on the CPU, from their "
+     "PTX",
+     Category::Data, VerbSet(Verb::Verify), Effect::Neutral,
+     flag<&Options::simulate>},
+    {"interleavings", 0, "N", "orders of warps to simulate (default 1)",
+     Category::Data, VerbSet(Verb::Verify), Effect::Neutral, setInterleavings},
 
     // --- everywhere
     {"jobs", 'j', "N",

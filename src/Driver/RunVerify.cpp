@@ -88,14 +88,19 @@ Status driver::verifyVerb(const Options &options) {
   verify.allowJit = options.allowJit;
   verify.launch = options.launch;
   verify.device = options.device;
+  verify.simulate = options.simulate;
+  verify.interleavings = options.interleavings;
+  for (const target::Device *device : options.devices)
+    if (device->kind == target::DeviceKind::Gpu)
+      verify.simulateTargets.emplace_back(device->name);
   // A GPU that was named is not passed over where it is not here.
-  if (verify.device.empty() && options.forGpu())
+  if (verify.device.empty() && options.forGpu() && !options.simulate)
     verify.device = "0";
   std::error_code ignored;
   if (std::filesystem::is_directory(verify.bundle, ignored))
     return nova::run::verify(verify, std::cout, std::cerr);
 
-  if (!verify.data && !verify.seed)
+  if (!verify.data && !verify.seed && !verify.simulate)
     return Error{ErrorCode::Usage,
                  "novac verify of a graph needs --data or --seed, of a bundle "
                  "neither",
@@ -103,7 +108,7 @@ Status driver::verifyVerb(const Options &options) {
   // Without data a GPU is compared with the CPU, out of the same bundle.
   Options compiled = options;
   const target::Device *host = target::findTarget("host");
-  if (verify.seed && options.forGpu() &&
+  if ((verify.seed || (verify.simulate && !verify.data)) && options.forGpu() &&
       std::find(compiled.devices.begin(), compiled.devices.end(), host) ==
           compiled.devices.end())
     compiled.devices.push_back(host);

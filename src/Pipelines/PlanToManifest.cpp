@@ -140,6 +140,7 @@ static bundle::Kernel describeKernelEntry(func::FuncOp kernel) {
   auto predicted = kernel->getAttrOfType<IntegerAttr>(attr::predictedNs);
   entry.predictedNs = predicted ? predicted.getInt() : 0;
   entry.schedule = describeSchedule(kernel->getDiscardableAttrDictionary());
+  entry.schedule["results"] = static_cast<int64_t>(kernel.getNumResults());
   entry.schedule["role"] = stringAttr(kernel->getDiscardableAttrDictionary(), attr::role);
   std::vector<bundle::AttrValue> space;
   for (int64_t extent : kernel->getAttrOfType<DenseI64ArrayAttr>(attr::space).asArrayRef())

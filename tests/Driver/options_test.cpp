@@ -84,7 +84,7 @@ TEST(Options, TheFlagsOfTheDesignAreThere) {
        "device-profile schedules ptxas no-fusion cache-read-only"},
       {"inspect", "kernel json html"},
       {"run", "data seed out steps set device allow-jit launch time"},
-      {"verify", "data seed target tolerance simulate device allow-jit launch"},
+      {"verify", "data seed target tolerance simulate interleavings device allow-jit launch"},
       {"explain", "kernel"},
       {"targets", "json"},
       {"ops", "json"},

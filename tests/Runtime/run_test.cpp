@@ -371,8 +371,9 @@ TEST_F(RunTest, VerifyRefusals) {
   };
   run::VerifyOptions o = verifyOptions();
   o.simulate = true;
-  EXPECT_EQ(error(o, ErrorCode::Missing),
-            "--simulate: this build has no simulator of GPU targets");
+  EXPECT_EQ(error(o, ErrorCode::BadInput),
+            "--simulate: '" + bundle + "' has no such GPU target: it has host "
+                "(x86-64-v3)");
   o = verifyOptions();
   o.data = data;
   o.seed = 1;
@@ -421,7 +422,7 @@ TEST_F(RunTest, ExitStatusOfNovaRun) {
   EXPECT_EQ(novaRun("run " + bundle + " --json=1"), 2);
   EXPECT_EQ(novaRun("verify " + bundle + " --steps 1"), 2);
   EXPECT_EQ(novaRun("run " + bundle + " --device 0"), 4);
-  EXPECT_EQ(novaRun("verify " + bundle + " --simulate"), 4);
+  EXPECT_EQ(novaRun("verify " + bundle + " --simulate"), 1);
   EXPECT_EQ(novaRun("run " + bundle + " --out /none/x.safetensors"), 4);
   bundle::Bundle b = *bundle::openBundle(bundle);
   std::ofstream(bundle::blobPath(bundle, b.manifest.blobs[1])) << "12345678";

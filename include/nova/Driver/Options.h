@@ -103,7 +103,7 @@ struct Options {
 
   std::string data, out;
   std::optional<uint64_t> seed;
-  uint64_t steps = 1;
+  uint64_t steps = 1, interleavings = 1;
   std::vector<std::string> set;
   std::string device;
   unsigned threads = 0;

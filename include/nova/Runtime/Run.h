@@ -119,7 +119,13 @@ struct VerifyOptions {
   std::string reference;
   /// Instead of the column's three numbers: "not the standard rule".
   std::optional<double> tolerance;
+  /// GPU targets are executed on the CPU from their PTX (nova/Simulator): those
+  /// named here, by architecture or device, or all. Compared with `data`, or on
+  /// random inputs (seed 0 when there is none) with the bundle's host target.
   bool simulate = false;
+  std::vector<std::string> simulateTargets;
+  /// Orders of warps that are tried; results must have the same bits.
+  uint64_t interleavings = 1;
   /// As in RunOptions. With a seed and no `reference`, "" is every target that
   /// runs on GPU 0.
   std::string device;

@@ -199,6 +199,8 @@ Status Session::start(const SessionOptions &options, std::ostream &log) {
   if (status)
     return abiError(status);
   times.open = opened;
+  if (options.simulate)
+    return openSimulated(options);
   int32_t device = NOVA_RT_DEVICE_HOST;
   uint32_t target = 0;
   if (Status s = choose(options, device, target); !s)
@@ -289,6 +291,8 @@ Status Session::giveBuffers() {
       }
       addresses[isInput].push_back(t.device);
     }
+  if (simulated)
+    return Status::ok();
   nova_rt_status_t status =
       nova_rt_instance_bind(instance, addresses[1].data(), addresses[1].size(),
                             addresses[0].data(), addresses[0].size());
@@ -415,6 +419,8 @@ Status Session::set(const std::string &assignment) {
 }
 
 Status Session::step() {
+  if (simulated)
+    return simulateStep();
   if (Status s = upload(); !s)
     return s;
   nova_rt_status_t status = nova_rt_instance_launch(instance, queue);

@@ -14,6 +14,7 @@
 #include "../Elements.h"
 #include "../Memory.h"
 #include "nova-rt/nova_rt.h"
+#include "nova/Simulator/Step.h"
 #include "nova/Support/Error.h"
 #include "nova/Support/Safetensors.h"
 
@@ -88,6 +89,8 @@ struct SessionOptions {
   bool allowJit = false;
   /// "graph", "chain", "plain", or "" for graph.
   std::string launch;
+  /// `target` is simulated on the CPU (nova/Simulator).
+  bool simulate = false;
 };
 
 /// Milliseconds that opening took, by part.
@@ -117,6 +120,11 @@ public:
   bool graph16bit = false;
   bool onGpu = false;
   OpenTimes times;
+  /// Present when the target is simulated: which warp runs when several could,
+  /// and what the last step did.
+  std::optional<sim::Step> simulated;
+  sim::Options simulation;
+  sim::StepOutcome simulatedStep;
 
   /// Every input from `in/<name>`.
   Status loadInputs(const SafetensorsFile &file);
@@ -150,6 +158,8 @@ private:
                 uint32_t &target);
   Status readSignature();
   Status giveBuffers();
+  Status openSimulated(const SessionOptions &options);
+  Status simulateStep();
 
   nova_rt_bundle_t *bundle = nullptr;
   nova_rt_program_t *program = nullptr;

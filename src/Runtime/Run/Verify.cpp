@@ -7,8 +7,7 @@
 
 #include "nova/Runtime/Run.h"
 
-#include "Report.h"
-#include "Session.h"
+#include "VerifyParts.h"
 
 #include <algorithm>
 #include <ostream>
@@ -17,19 +16,13 @@ using namespace nova;
 using namespace nova::run;
 using Json = nlohmann::json;
 
-namespace {
-
-/// What the outputs should be, from a file or from another session: row-major
-/// bytes.
-using Reference = std::vector<std::string>;
-
-std::string nameOf(const Session &session, uint32_t output) {
+static std::string nameOf(const Session &session, uint32_t output) {
   const Tensor &t = session.outputs[output];
   const Tensor &shown = t.updates ? session.inputs[*t.updates] : t;
   return shown.path.empty() ? shown.name : shown.path;
 }
 
-Expected<Reference> outputsOf(Session &session) {
+Expected<Reference> run::outputsOf(Session &session) {
   Reference outputs;
   for (uint32_t i = 0; i < session.outputs.size(); ++i) {
     Expected<std::string> bytes = session.output(i);
@@ -40,13 +33,13 @@ Expected<Reference> outputsOf(Session &session) {
   return outputs;
 }
 
-/// One step of `session`, judged against `reference`; the inputs are there.
-Expected<Report> judgeStep(Session &session, const Reference &reference,
-                           const VerifyOptions &options) {
+Expected<Report> run::judgeStep(Session &session, const Reference &reference,
+                                const VerifyOptions &options) {
   Report report;
-  report.column = columnOf(session.matmul, session.graph16bit, !session.onGpu);
+  bool gpuCode = session.onGpu || session.simulated;
+  report.column = columnOf(session.matmul, session.graph16bit, !gpuCode);
   report.target = session.targetName;
-  if (session.onGpu) {
+  if (gpuCode) {
     report.target += " (" + session.targetDevice + ")";
     report.device = session.deviceName;
   }
@@ -79,6 +72,8 @@ Expected<Report> judgeStep(Session &session, const Reference &reference,
   return report;
 }
 
+namespace {
+
 Status conclude(const Report &report, const VerifyOptions &options,
                 std::ostream &out) {
   if (options.json) {
@@ -102,14 +97,31 @@ SessionOptions sessionOptions(const VerifyOptions &options) {
   return how;
 }
 
-/// The reference on the CPU.
-SessionOptions hostOptions(const std::string &bundle, unsigned threads) {
+} // namespace
+
+SessionOptions run::hostOptions(const std::string &bundle, unsigned threads) {
   SessionOptions how;
   how.bundle = bundle;
   how.device = "host";
   how.threads = threads;
   return how;
 }
+
+Expected<Reference> run::readReference(const SafetensorsFile &file,
+                                       const Session &session) {
+  Reference reference;
+  for (size_t i = 0; i < session.outputs.size(); ++i) {
+    Expected<std::string> bytes =
+        readTensor(file, "out/" + std::to_string(i), session.outputs[i],
+                   "output " + std::to_string(i));
+    if (!bytes)
+      return bytes.error();
+    reference.push_back(std::move(*bytes));
+  }
+  return reference;
+}
+
+namespace {
 
 Status verifyData(const VerifyOptions &options, std::ostream &out,
                   std::ostream &log) {
@@ -121,16 +133,10 @@ Status verifyData(const VerifyOptions &options, std::ostream &out,
     return file.error();
   if (Status s = (*session)->loadInputs(*file); !s)
     return s;
-  Reference reference;
-  for (size_t i = 0; i < (*session)->outputs.size(); ++i) {
-    Expected<std::string> bytes =
-        readTensor(*file, "out/" + std::to_string(i), (*session)->outputs[i],
-                   "output " + std::to_string(i));
-    if (!bytes)
-      return bytes.error();
-    reference.push_back(std::move(*bytes));
-  }
-  Expected<Report> report = judgeStep(**session, reference, options);
+  Expected<Reference> reference = readReference(*file, **session);
+  if (!reference)
+    return reference.error();
+  Expected<Report> report = judgeStep(**session, *reference, options);
   if (!report)
     return report.error();
   report->compared = "the data file '" + *options.data + "'";
@@ -347,10 +353,6 @@ Status verifyIntegrity(const VerifyOptions &options, std::ostream &out) {
 
 Status run::verify(const VerifyOptions &options, std::ostream &out,
                    std::ostream &log) {
-  if (options.simulate)
-    return Error{ErrorCode::Missing,
-                 "--simulate: this build has no simulator of GPU targets",
-                 "verify on a machine that has the device"};
   if (options.data && options.seed)
     return Error{ErrorCode::Usage,
                  "inputs from a data file and from a seed, expected one",
@@ -361,6 +363,8 @@ Status run::verify(const VerifyOptions &options, std::ostream &out,
                      numberText(rt::DType::F64, *options.tolerance) +
                      ", expected 0 or more",
                  {}};
+  if (options.simulate)
+    return verifySimulated(options, out, log);
   if (options.tolerance && !options.data && !options.seed)
     return Error{ErrorCode::Usage, "a tolerance, and no numbers to compare",
                  "give --data FILE or --seed S"};

@@ -1,0 +1,54 @@
+//===- MicroKernels.h - One instruction, many inputs ----------------------===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Kernels of one instruction, or a few, with inputs from a seed: executed on a
+// GPU by GpuMicroKernels.cpp, whose results are committed (truth/), and by the
+// simulator in micro_kernels_test.cpp. Every thread reads `inputs` words of 64
+// bits and writes `outputs`.
+//
+//===----------------------------------------------------------------------===//
+#ifndef NOVA_TESTS_SIMULATOR_MICROKERNELS_H
+#define NOVA_TESTS_SIMULATOR_MICROKERNELS_H
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace micro {
+
+constexpr unsigned kThreads = 256; ///< Of a case: one block.
+/// How a case's results may differ from the device's.
+struct Tolerance {
+  enum Kind {
+    Exact,
+    Ulps,     ///< Of `format`.
+    Relative, ///< 2^-bits of the larger one, float32.
+    Absolute, ///< 2^-bits, float32.
+  } kind = Exact;
+  double amount = 0;
+  char format = 's'; ///< h float16, b bfloat16, s float32, d float64.
+};
+
+struct Case {
+  std::string name; ///< The instruction.
+  std::string family;
+  std::string ptx;
+  unsigned inputs = 3, outputs = 1;
+  std::vector<uint64_t> in; ///< kThreads * inputs.
+  Tolerance tolerance;
+};
+
+/// All of them, always the same.
+const std::vector<Case> &cases();
+
+/// Of a text, to tell whether committed results belong to today's cases.
+std::string digestOf(const Case &c);
+
+} // namespace micro
+
+#endif // NOVA_TESTS_SIMULATOR_MICROKERNELS_H
