@@ -108,10 +108,11 @@ static std::vector<TileSchedule> shortList(std::vector<TileSchedule> ranked) {
       auto second = std::find_if(same + 1, list.end(), [&](const TileSchedule &other) {
         return sameShape(schedule, other);
       });
-      if (second != list.end() && schedule.stages < second->stages)
-        *second = std::move(schedule);
-      else if (second == list.end() && schedule.stages < same->stages)
-        list.push_back(std::move(schedule));
+      if (schedule.stages >= (second == list.end() ? same : second)->stages)
+        continue;
+      if (second != list.end())
+        list.erase(second);
+      list.push_back(std::move(schedule));
       continue;
     }
     bool frugal = shapes < kBest + kFrugal && schedule.registers <= least / 4 * 3;

@@ -34,7 +34,7 @@ static TileProblem product(const ReductionDesc &desc, int64_t parts) {
   problem.memory = {{{0, 1, 3}, desc.elementBytes, desc.rows * side, false},
                     {{0, 3, 2}, desc.elementBytes, desc.columns * side, false},
                     {{0, 1, 2}, kSum, batch.extent * desc.rows * desc.columns * kSum, true}};
-  problem.values = {{{1, 2}, kSum, 0, 0, {3}, true}};
+  problem.values = {{{1, 2}, kSum, 0, 0, {3}, true, true}};
   return problem;
 }
 
@@ -47,7 +47,7 @@ static TileProblem sum(const ReductionDesc &desc, int64_t parts) {
   problem.axes = {outputs, part};
   problem.innermost = {0, 1};
   problem.memory = {{{0, 1}, 4, desc.outputs * parts * 4, false}, {{0}, 4, desc.outputs * 4, true}};
-  problem.values = {{{0}, 4, 0, 0, {1}, false}};
+  problem.values = {{{0}, 4, 0, 0, {1}, false, true}};
   return problem;
 }
 

@@ -6,12 +6,18 @@
 //===----------------------------------------------------------------------===//
 //
 // With B blocks over S multiprocessors, c of them resident on one at once, the
-// busiest multiprocessor has n = ceil(B / S) of them. One block alone takes
+// busiest multiprocessor has n = ceil(B / S) of them. Of a block's time there
+//
+//   t = max(L2, products, arithmetic, shared, h (products + arithmetic + shared))
+//   h = 1/2 + 3 / (warps that are resident together)
+//
+// is what its resources need: a warp does one thing after the other, and the more
+// there are the more of it overlaps (h is fitted to products of 8192 x 768 to 50304
+// x 768 on an H200: within a fifth). One block alone takes
 //
 //   d = 2 L + max(t, steps * L / (stages - 1))
 //
-// where L is the latency of memory, t the longest of what its resources need
-// (products, arithmetic, shared memory, L2), and stages - 1 the copies in flight.
+// where L is the latency of memory, and stages - 1 the copies in flight.
 // Blocks that are resident together hide each other's latency but share the
 // resources, so that the multiprocessor takes max(n t, ceil(n / c) d); and the
 // launch
@@ -48,6 +54,8 @@ static constexpr double kL2BytesPerClock = 47;
 /// Conversions of a register a clock and multiprocessor (CUDA C++ Programming
 /// Guide, "Throughput of Native Arithmetic Instructions": cvt.rna.tf32).
 static constexpr double kConversionsPerClock = 64;
+/// See h above.
+static constexpr double kLeastOverlap = 0.5, kWarpsToOverlap = 3;
 /// Registers that addresses, loop counters and masks take, beside data.
 static constexpr int64_t kOwnRegisters = 40;
 static constexpr int64_t kRegisterGranule = 8;
@@ -225,8 +233,7 @@ void TileModel::addProducts(Demand &demand) const {
     if (f.unit == ProductUnit::Tf32)
       demand.arithmetic += words / (kConversionsPerClock * clock);
     if (f.unit == ProductUnit::Fma)
-      // Reads of operands take turns with the multiply-adds.
-      demand.arithmetic += (points + words) / (double(device.lanesPerSm) * clock);
+      demand.arithmetic += words / (double(device.lanesPerSm) * clock);
   }
 }
 
@@ -234,6 +241,8 @@ void TileModel::addProducts(Demand &demand) const {
 // Registers and shared memory
 //===----------------------------------------------------------------------===//
 
+/// What is computed element by element need not be there all at once: what counts
+/// is what lives while something is made of whole tiles.
 int64_t TileModel::registers() const {
   // What follows the loop of a lone product goes element by element, so that its
   // sums are what lives; if it does not after all, ptxas says so.
@@ -245,6 +254,10 @@ int64_t TileModel::registers() const {
   int64_t steps = 1;
   for (const ValueDesc &value : problem.values)
     steps = std::max(steps, value.last + 1);
+  std::vector<bool> whole(steps, false);
+  for (const ValueDesc &value : problem.values)
+    if (value.whole)
+      whole[value.first] = true;
   std::vector<int64_t> live(steps, 0);
   for (const ValueDesc &value : problem.values) {
     bool inLoop = std::any_of(value.reduced.begin(), value.reduced.end(),
@@ -254,7 +267,8 @@ int64_t TileModel::registers() const {
       elements *= tileElements(value.reduced);
     int64_t each = ceilDiv(elements, threads) * ceilDiv(std::max<int64_t>(value.elementBytes, 1), 4);
     for (int64_t step = inLoop ? 0 : value.first; step <= value.last; ++step)
-      live[step] += each;
+      if (whole[step] && (step < value.last || step == value.first || inLoop))
+        live[step] += each;
   }
   int64_t operands = 0;
   for (const ContractionDesc &contraction : problem.contractions) {
@@ -388,6 +402,13 @@ Prediction TileModel::predict() const {
     if (seconds > perBlock)
       perBlock = seconds, p.bound = bound;
   int64_t count = ceilDiv(p.blocks, device.smCount);
+  double together = double(std::max<int64_t>(1, std::min(count, p.blocksPerSm)) * schedule.warps);
+  double overlapped = (kLeastOverlap + kWarpsToOverlap / together) *
+                      (demand.products + demand.arithmetic + demand.shared);
+  if (overlapped > perBlock) {
+    p.bound = p.bound == Bound::L2 ? Bound::Products : p.bound;
+    perBlock = overlapped;
+  }
   double flight = double(std::max<int64_t>(schedule.stages - 1, 1));
   double alone = 2 * kLatency + std::max(perBlock, double(steps()) * kLatency / flight);
   double busy = double(count) * perBlock;

@@ -168,6 +168,9 @@ private:
     if (auto generic = dyn_cast<linalg::GenericOp>(op); generic && generic.getNumReductionLoops()) {
       value.reduced = loopAxes(generic, axes, /*reducedOnly=*/true);
       value.isProduct = llvm::is_contained(products, op);
+      value.whole = true;
+    } else {
+      value.whole = !generic;
     }
     problem.values.push_back(std::move(value));
   }
@@ -203,7 +206,7 @@ private:
     for (const Reading &reading : readings) {
       problem.memory.push_back({reading.along, width, reading.most, false});
       if (!ring)
-        problem.values.push_back({reading.along, width, reading.first, reading.last, {}, false});
+        problem.values.push_back({reading.along, width, reading.first, reading.last, {}, false, false});
     }
   }
 

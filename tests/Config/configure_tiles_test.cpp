@@ -39,7 +39,7 @@ static MemoryDesc memory(const TileProblem &problem, AxisSet axes, bool written 
   return desc;
 }
 
-static ValueDesc value(AxisSet axes, int64_t first, int64_t last) { return {axes, 4, first, last, {}, false}; }
+static ValueDesc value(AxisSet axes, int64_t first, int64_t last) { return {axes, 4, first, last, {}, false, false}; }
 
 /// C = A B, with float32 operands.
 static TileProblem product(int64_t m, int64_t n, int64_t k, ProductUnit unit = ProductUnit::Tf32) {
@@ -48,7 +48,7 @@ static TileProblem product(int64_t m, int64_t n, int64_t k, ProductUnit unit = P
   problem.innermost = {1, 2, 0};
   problem.contractions = {{{0}, {1}, {2}, {}, unit, 4, true, true}};
   problem.memory = {memory(problem, {0, 2}), memory(problem, {2, 1}), memory(problem, {0, 1}, true)};
-  ValueDesc sum{{0, 1}, 4, 0, 0, {2}, true};
+  ValueDesc sum{{0, 1}, 4, 0, 0, {2}, true, true};
   problem.values = {sum};
   return problem;
 }
@@ -61,7 +61,7 @@ static TileProblem attention(int64_t pairs, int64_t length, int64_t depth, Produ
   problem.contractions = {{{1}, {2}, {3}, {0}, unit, 4, true, true}, {{1}, {3}, {2}, {0}, unit, 4, false, true}};
   problem.memory = {memory(problem, {0, 1, 3}), memory(problem, {0, 2, 3}), memory(problem, {0, 2, 3}),
                     memory(problem, {0, 1, 3}, true)};
-  ValueDesc scores{{1, 2}, 4, 0, 2, {3}, true}, sum{{1, 3}, 4, 3, 3, {2}, true};
+  ValueDesc scores{{1, 2}, 4, 0, 2, {3}, true, true}, sum{{1, 3}, 4, 3, 3, {2}, true, true};
   problem.values = {scores, value({1, 2}, 1, 3), sum};
   problem.work = {{{0, 1, 2}, 20}};
   return problem;

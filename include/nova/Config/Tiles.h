@@ -71,6 +71,9 @@ struct ValueDesc {
   /// and, unless it is a product, has their elements too.
   AxisSet reduced;
   bool isProduct = false;
+  /// It is made of whole tiles, not element by element: what it is made of and what
+  /// is needed after it is all there at that step.
+  bool whole = false;
 };
 
 /// Arithmetic on each point along some axes.
