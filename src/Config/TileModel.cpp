@@ -24,8 +24,8 @@
 //
 //   launch + max(that, DRAM bytes / DRAM bandwidth).
 //
-// A lone product of warpgroups is different: t = loop + rest, or, with a second
-// block on the multiprocessor, max(loop, rest) and a quarter of the other.
+// Products of warpgroups run beside everything else (h = 0), after a wait that each
+// step costs.
 //
 // Only sums, products and quotients: the same numbers on every machine.
 //
@@ -72,8 +72,6 @@ static constexpr int64_t kWarpgroupThreads = 128, kWarpgroupRows = 64;
 /// for a slot and for the products to end. Fitted to 4096^3 on an H200 (TF32, NT:
 /// 299 TFLOP/s with 128x128, 332 with 256x128).
 static constexpr double kStepClocks = 110;
-/// Of the shorter of two things that blocks do beside each other, what shows.
-static constexpr double kNotHidden = 0.25;
 /// Share of its rate that wgmma reaches between these.
 static constexpr double kWgmmaShare = 0.92;
 
@@ -386,21 +384,6 @@ double TileModel::dramBytes(int64_t blocks, int64_t resident) const {
   return total;
 }
 
-/// A lone product of warpgroups: its loop, in which copies, shared memory and products
-/// overlap, and then what is done with the sums. Another resident block's loop runs
-/// beside that.
-double TileModel::loopAndRest(const Demand &demand, int64_t together) const {
-  double operands = 0;
-  for (const MemoryDesc &memory : problem.memory)
-    if (std::any_of(memory.axes.begin(), memory.axes.end(), [&](unsigned axis) { return streamed(axis); }))
-      operands += volume(memory.axes, false) * double(memory.elementBytes) / (kL2BytesPerClock * clock);
-  double loop = std::max({demand.products, demand.shared, operands});
-  double rest = demand.arithmetic + demand.l2 - operands;
-  if (together < 2)
-    return loop + rest;
-  return std::max(loop, rest) + kNotHidden * std::min(loop, rest);
-}
-
 Prediction TileModel::predict() const {
   Prediction p;
   p.registers = registers();
@@ -422,13 +405,10 @@ Prediction TileModel::predict() const {
     if (seconds > perBlock)
       perBlock = seconds, p.bound = bound;
   int64_t count = ceilDiv(p.blocks, device.smCount);
-  bool lone = schedule.family == Family::Hopper && problem.contractions.size() == 1;
-  if (lone)
-    perBlock = loopAndRest(demand, std::min(count, p.blocksPerSm));
   double together = double(std::max<int64_t>(1, std::min(count, p.blocksPerSm)) * schedule.warps);
   double overlapped = (kLeastOverlap + kWarpsToOverlap / together) *
                       (demand.products + demand.arithmetic + demand.shared);
-  if (!lone && overlapped > perBlock) {
+  if (schedule.family == Family::Portable && overlapped > perBlock) {
     p.bound = p.bound == Bound::L2 ? Bound::Products : p.bound;
     perBlock = overlapped;
   }

@@ -55,7 +55,6 @@ private:
   int64_t blocks() const;
   int64_t resident(int64_t registers, int64_t sharedBytes) const;
   int64_t steps() const;
-  double loopAndRest(const Demand &demand, int64_t together) const;
   double dramBytes(int64_t blocks, int64_t resident) const;
 
   const TileProblem &problem;

@@ -15,9 +15,8 @@ using namespace nova::config;
 
 static const target::Device &device(const char *name) { return *target::findTarget(name); }
 
-/// C = A B; `operations`: that follow for each element of C.
-static TileProblem product(int64_t m, int64_t n, int64_t k, ProductUnit unit = ProductUnit::Tf32,
-                           int64_t operations = 0) {
+/// C = A B.
+static TileProblem product(int64_t m, int64_t n, int64_t k, ProductUnit unit = ProductUnit::Tf32) {
   TileProblem problem;
   AxisDesc rows, columns, depth;
   rows.extent = m, columns.extent = n, depth.extent = k;
@@ -29,8 +28,6 @@ static TileProblem product(int64_t m, int64_t n, int64_t k, ProductUnit unit = P
   problem.contractions = {desc};
   problem.memory = {{{0, 2}, 4, m * k * 4, false}, {{2, 1}, 4, n * k * 4, false}, {{0, 1}, 4, m * n * 4, true}};
   problem.values = {{{0, 1}, 4, 0, 0, {2}, true, true}};
-  if (operations)
-    problem.work = {{{0, 1}, operations}};
   return problem;
 }
 
@@ -100,11 +97,8 @@ TEST(WarpgroupTiles, AnOperandThatIsTurnedTakesSharedMemory) {
   EXPECT_GT(predict(outside, schedule, device("h200")).seconds, predict(inside, schedule, device("h200")).seconds);
 }
 
-TEST(WarpgroupTiles, ASecondBlockHidesWhatFollowsTheLoop) {
-  // A short loop and much to do with its sums: one block computes while the other
-  // multiplies. A long loop alone is better off with the larger tile.
-  TileSchedule busy = configureTiles(product(8192, 3072, 768, ProductUnit::Tf32, 80), device("h200")).candidates.front();
-  EXPECT_EQ(busy.residentBlocks, 2) << describe(busy);
-  TileSchedule plain = configureTiles(product(8192, 8192, 8192), device("h200")).candidates.front();
-  EXPECT_EQ(plain.tile[0] * plain.tile[1], 256 * 128) << describe(plain);
+TEST(WarpgroupTiles, LargeProductsTakeTheLargestTile) {
+  TileSchedule schedule = configureTiles(product(8192, 8192, 8192), device("h200")).candidates.front();
+  EXPECT_EQ(schedule.tile[0] * schedule.tile[1], 256 * 128) << describe(schedule);
+  EXPECT_EQ(schedule.warps, 8);
 }
