@@ -352,31 +352,34 @@ TEST_F(GpuBackend, WarningsOfTheAssemblerAreDiagnosticsOfTheKernel) {
 }
 
 TEST_F(GpuBackend, ASpillOrALostWgmmaTakesTheNextCandidate) {
-  // The first spills, the second loses performance.
-  FakeAssembler fake(R"(
-if [ $threads = 64 ]; then echo "    8 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads"; fi
-if [ $threads = 96 ]; then echo "ptxas info    : (C7511) Potential Performance Loss: wgmma serialized"; fi
-)");
-  options.assembler = &*fake.assembler;
+  const std::pair<const char *, const char *> cases[] = {
+      {"    8 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads",
+       "ptxas spills 12 bytes a thread"},
+      {"ptxas info    : (C7511) Potential Performance Loss: wgmma serialized",
+       "ptxas warns: C7511: Potential Performance Loss: wgmma serialized"}};
   options.lower = threadsByCandidate;
-  OwningOpRef<ModuleOp> planned = plannedFor("h200");
-  func::FuncOp kernel = launchedKernels(*planned)[0];
-  SmallVector<DictionaryAttr> candidates = candidatesOf(kernel);
-  ASSERT_GE(candidates.size(), 3u);
-  Expected<std::vector<GpuKernelCode>> codes =
-      compileForGpu(*planned, options, pool);
-  ASSERT_TRUE(codes) << codes.error().message;
-  const GpuKernelCode &code = (*codes)[0];
-  EXPECT_EQ(code.candidate, 2u);
-  EXPECT_EQ(code.spillBytes, 0u);
-  ASSERT_EQ(code.rejections.size(), 2u);
-  EXPECT_EQ(code.rejections[0].candidate, 0u);
-  EXPECT_EQ(code.rejections[0].why, "ptxas spills 12 bytes a thread");
-  EXPECT_EQ(code.rejections[1].why,
-            "ptxas warns: C7511: Potential Performance Loss: wgmma serialized");
-  // The plan says what the code is.
-  for (StringRef name : {attr::tile, attr::warps, attr::reason})
-    EXPECT_EQ(kernel->getAttr(name), candidates[2].get(name));
+  for (auto [line, why] : cases) {
+    FakeAssembler fake("if [ $threads = 64 ]; then echo \"" +
+                       std::string(line) + "\"; fi");
+    options.assembler = &*fake.assembler;
+    OwningOpRef<ModuleOp> planned = plannedFor("h200");
+    func::FuncOp kernel = launchedKernels(*planned)[0];
+    SmallVector<DictionaryAttr> candidates = candidatesOf(kernel);
+    ASSERT_GE(candidates.size(), 2u);
+    Expected<std::vector<GpuKernelCode>> codes =
+        compileForGpu(*planned, options, pool);
+    ASSERT_TRUE(codes) << codes.error().message;
+    const GpuKernelCode &code = (*codes)[0];
+    EXPECT_EQ(code.candidate, 1u);
+    EXPECT_EQ(code.spillBytes, 0u);
+    EXPECT_TRUE(code.warnings.empty());
+    ASSERT_EQ(code.rejections.size(), 1u);
+    EXPECT_EQ(code.rejections[0].candidate, 0u);
+    EXPECT_EQ(code.rejections[0].why, why);
+    // The plan says what the code is.
+    for (StringRef name : {attr::tile, attr::warps, attr::reason})
+      EXPECT_EQ(kernel->getAttr(name), candidates[1].get(name));
+  }
 }
 
 TEST_F(GpuBackend, OfCandidatesThatAllSpillTheOneWithLeastIsTakenAndWarnedOf) {
@@ -447,6 +450,7 @@ TEST_F(GpuBackend, LoweredKernelsStandInOneModule) {
 TEST_F(GpuBackend, AKernelThatCannotBeLoweredIsNamedOnce) {
   OwningOpRef<ModuleOp> planned = plannedFor("h200");
   func::FuncOp kernel = launchedKernels(*planned)[0];
+  kernel->removeAttr(attr::candidates);
   kernel->setAttr(attr::tile, Builder(&context).getDenseI64ArrayAttr({9, 1}));
   options.lower = lowerKernelToNvvm;
   EXPECT_EQ(errorOf(*planned),
