@@ -175,8 +175,10 @@ LogicalResult Interpreter::execute(Operation *op) {
       .Case([&](WaitOp op) { return executeWait(op); })
       .Case([&](LocalLoadOp op) { return executeLocalLoad(op); })
       .Case([&](RoleOp op) {
-        SmallVector<Held> nothing;
-        return runBlock(op.getBody().front(), nothing);
+        for (Operation &inner : op.getBody().front())
+          if (failed(execute(&inner)))
+            return failure();
+        return success();
       })
       .Case([&](ChannelOp op) { return executeChannel(op); })
       .Case([&](AcquireOp op) { return executeAcquire(op); })

@@ -3,7 +3,7 @@
 
 // Candidates, the best first, which the kernel has; then what was dropped.
 // GPU: func.func private @product
-// GPU-SAME: nova.candidates = [{nova.family = "portable", nova.local_tile = array<i64: {{[0-9]+}}>, nova.predicted_ns = {{[0-9]+}} : i64
+// GPU-SAME: nova.candidates = [{nova.family = "{{portable|hopper}}", nova.local_tile = array<i64: {{[0-9]+}}>, nova.predicted_ns = {{[0-9]+}} : i64
 // GPU-SAME: nova.reason = "products of tiles: tile {{[0-9]+ [0-9]+ [0-9]+}}, {{[0-9]+}} warps{{[^:]*}}: {{[0-9]+}} blocks, {{[0-9]+}} at once on each of 132 SMs; {{[0-9.]+}} us, bound by {{[^"]+}}"
 // GPU-SAME: nova.stages = [[STAGES:[0-9]+]] : i64, nova.tile = array<i64: [[TILE:[0-9]+, [0-9]+]]>, nova.warps = [[WARPS:[0-9]+]] : i64}, {
 // GPU-SAME: nova.dropped = [
