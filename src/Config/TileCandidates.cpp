@@ -177,6 +177,9 @@ void Enumeration::severalProducts(int64_t side, int64_t chunk) {
       grow(schedule, widest(*axes), limitOf(widest(*axes), side));
     grow(schedule, widest(contraction.k), limitOf(widest(contraction.k), chunk));
   }
+  // A warpgroup for every 64 rows: what it multiplies next is what it has just made.
+  if (family == Family::Hopper)
+    return add(schedule, {side / kWarpgroupRows * kWarpgroupWarps}, {4, 3, 2, 1});
   if (inChunks(schedule))
     add(schedule, {4, 8}, {4, 3, 2, 1});
   else
