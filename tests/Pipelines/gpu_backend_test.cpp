@@ -451,7 +451,7 @@ TEST_F(GpuBackend, AKernelThatCannotBeLoweredIsNamedOnce) {
   OwningOpRef<ModuleOp> planned = plannedFor("h200");
   func::FuncOp kernel = launchedKernels(*planned)[0];
   kernel->removeAttr(attr::candidates);
-  kernel->setAttr(attr::tile, Builder(&context).getDenseI64ArrayAttr({9, 1}));
+  kernel->setAttr(attr::tile, Builder(&context).getDenseI64ArrayAttr({9}));
   options.lower = lowerKernelToNvvm;
   EXPECT_EQ(errorOf(*planned),
             "kernel '" + kernel.getSymName().str() +
