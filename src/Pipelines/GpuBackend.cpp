@@ -25,7 +25,7 @@ static constexpr int64_t kMaxGridPoints = INT32_MAX;
 /// Losses of performance that another schedule may not have (ptxas calls them
 /// warnings or remarks): wgmma made to wait for lack of registers, or for how its
 /// operands are used.
-static constexpr StringRef kRejected[] = {"C7504", "C7511", "C7513"};
+static constexpr StringRef kRejected[] = {"C7504", "C7511", "C7512", "C7513", "C7514", "C7517"};
 
 static Expected<GpuKernelModule> lower(func::FuncOp kernel,
                                        const GpuBackendOptions &options) {

@@ -39,7 +39,7 @@ struct GpuBackendOptions {
 ///
 /// Of a kernel's candidates (nova/Transforms/Candidates.h) the first is taken
 /// whose lowering does not refuse it and whose registers ptxas neither spills nor
-/// warns of (C7504, C7511, C7513); if there is none, the one with the least bytes
+/// warns of (C7504, C7511 to C7514, C7517: registers or asynchrony of wgmma are lost); if there is none, the one with the least bytes
 /// spilled, with a warning. Afterwards the kernels of `planned` have the schedules
 /// of their code. What was rejected is a remark at the kernel's location, as
 /// warnings of the assembler are warnings there. Without an assembler the first
