@@ -12,6 +12,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/LocationSnapshot.h"
 
 using namespace mlir;
 
@@ -24,6 +25,9 @@ namespace nova {
 
 /// Shared memory that the driver takes for itself, for each block.
 static constexpr int64_t kReservedSharedBytes = 1024;
+
+/// What locations call the text of a tile program; it is no file.
+static constexpr char kListingName[] = "tiles";
 
 /// The tile program in `module`: the tiling pass leaves one function.
 static func::FuncOp programOf(ModuleOp module) {
@@ -98,6 +102,11 @@ Expected<GpuKernelModule> lowerKernelToNvvm(func::FuncOp kernel,
       candidate->setAttr(tile::attr::stages, builder.getI64IntegerAttr(stages));
     if (failed(run(*module, buildPipelined)))
       return fail(ErrorCode::Internal, "cannot be pipelined");
+    // From here on an operation's location is its line in this text.
+    result.listing.clear();
+    llvm::raw_string_ostream listing(result.listing);
+    generateLocationsFromIR(listing, kListingName, *module,
+                            OpPrintingFlags().elideLargeElementsAttrs(16));
     OwningOpRef<ModuleOp> pipelined =
         options.last == KernelStage::Pipelined ? OwningOpRef<ModuleOp>(module->clone())
                                                : OwningOpRef<ModuleOp>();
