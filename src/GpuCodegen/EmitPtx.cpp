@@ -209,7 +209,9 @@ std::string withoutLines(StringRef ptx) {
   ptx.split(lines, '\n', -1, /*KeepEmpty=*/true);
   for (auto [index, line] : llvm::enumerate(lines)) {
     StringRef text = line.ltrim();
-    if (text.starts_with(".loc") || text.starts_with(".file") || text.starts_with("//tiles "))
+    // LLVM closes with an empty section of debug information.
+    bool section = text.starts_with(".section") && text.ends_with("}");
+    if (section || text.starts_with(".loc") || text.starts_with(".file") || text.starts_with("//tiles "))
       continue;
     result += line;
     if (index + 1 < lines.size())
