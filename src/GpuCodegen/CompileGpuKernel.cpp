@@ -149,14 +149,14 @@ Expected<GpuKernelCode> compileGpuKernel(const GpuKernelModule &lowered,
                      " threads, its code is for " +
                      std::to_string(exact ? exact : most),
                  {}};
-  Expected<std::string> ptx = emitPtx(*lowered.module, device.arch);
+  Expected<std::string> ptx = emitPtx(*lowered.module, device.arch, lowered.listing);
   if (!ptx)
     return ptx.error();
   code.ptx = std::move(*ptx);
   if (!assembler)
     return code;
   Expected<Assembled> assembled = assembler->assemble(
-      code.ptx, device.arch, "kernel '" + kernel.str() + "'");
+      withoutLines(code.ptx), device.arch, "kernel '" + kernel.str() + "'");
   if (!assembled)
     return assembled.error();
   code.cubin = std::move(assembled->cubin);

@@ -11,9 +11,11 @@
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
@@ -145,9 +147,16 @@ static Status checkNoExternFunctions(StringRef ptx, StringRef kernel) {
 
 /// NVVM operations that are inline PTX become that; the others are intrinsics,
 /// which translation knows.
-static LogicalResult expandInlinePtx(ModuleOp module) {
+static LogicalResult expandInlinePtx(ModuleOp module, bool withLines) {
   PassManager passes(module.getContext());
   passes.addPass(createConvertNVVMToLLVMPass());
+  if (withLines) {
+    // Lines alone: no sections of debug information, which would make ptxas
+    // compile for a debugger.
+    LLVM::DIScopeForLLVMFuncOpPassOptions options;
+    options.emissionKind = LLVM::DIEmissionKind::DebugDirectivesOnly;
+    passes.addPass(LLVM::createDIScopeForLLVMFuncOpPass(options));
+  }
   return passes.run(module);
 }
 
@@ -159,7 +168,60 @@ static SmallVector<StringRef> kernelNames(ModuleOp module) {
   return names;
 }
 
-Expected<std::string> emitPtx(ModuleOp module, StringRef arch) {
+/// Types with layouts are long; what the line does stands before them.
+static std::string shortened(StringRef line) {
+  static constexpr size_t kMost = 120;
+  return line.size() <= kMost ? line.str() : line.take_front(kMost).str() + "...";
+}
+
+/// The lines of the listing that a .loc of `ptx` names, as comments.
+static std::string listedLines(StringRef ptx, StringRef listing) {
+  llvm::BitVector named;
+  SmallVector<StringRef> lines;
+  ptx.split(lines, '\n');
+  for (StringRef line : lines) {
+    line = line.ltrim();
+    if (!line.consume_front(".loc"))
+      continue;
+    unsigned file = 0, number = 0;
+    line = line.ltrim();
+    if (line.consumeInteger(10, file))
+      continue;
+    line = line.ltrim();
+    if (line.consumeInteger(10, number))
+      continue;
+    if (number >= named.size())
+      named.resize(number + 1);
+    named.set(number);
+  }
+  std::string result;
+  lines.clear();
+  listing.split(lines, '\n');
+  for (unsigned number : named.set_bits())
+    if (number && number <= lines.size())
+      result += ("//tiles " + Twine(number) + " " + shortened(lines[number - 1].trim()) + "\n").str();
+  return result;
+}
+
+std::string withoutLines(StringRef ptx) {
+  std::string result;
+  SmallVector<StringRef> lines;
+  ptx.split(lines, '\n', -1, /*KeepEmpty=*/true);
+  for (auto [index, line] : llvm::enumerate(lines)) {
+    StringRef text = line.ltrim();
+    // LLVM closes with an empty section of debug information.
+    bool section = text.starts_with(".section") && text.ends_with("}");
+    if (section || text.starts_with(".loc") || text.starts_with(".file") || text.starts_with("//tiles "))
+      continue;
+    result += line;
+    if (index + 1 < lines.size())
+      result += '\n';
+  }
+  return result;
+}
+
+Expected<std::string> emitPtx(ModuleOp module, StringRef arch,
+                              StringRef listing) {
   const PtxTarget *ptx = findPtxTarget({arch.data(), arch.size()});
   if (!ptx) {
     std::string known;
@@ -182,7 +244,7 @@ Expected<std::string> emitPtx(ModuleOp module, StringRef arch) {
     return internal("kernel '" + kernel +
                     "': " + (said.empty() ? otherwise.str() : said));
   };
-  if (failed(expandInlinePtx(*clone)))
+  if (failed(expandInlinePtx(*clone, !listing.empty())))
     return refused("its NVVM operations cannot be expanded");
 
   // A context of its own: LLVM's are not shared between threads.
@@ -232,16 +294,24 @@ Expected<std::string> emitPtx(ModuleOp module, StringRef arch) {
     return internal("kernel '" + kernel + "' for " + arch + ": " + complaints);
   if (Status status = checkNoExternFunctions(text, kernel); !status)
     return status.error();
-  return text.str().str();
+  return text.str().str() + listedLines(text, listing);
 }
 
 std::string joinPtx(ArrayRef<std::string> texts) {
   static constexpr StringRef lastOfHeader = ".address_size 64\n";
+  static constexpr StringRef kFileDirective = "\t.file\t";
   std::string result;
   for (StringRef text : texts) {
     size_t header = text.find(lastOfHeader);
     if (!result.empty() && header != StringRef::npos)
       text = text.substr(header + lastOfHeader.size());
+    // They all name one and the same file.
+    size_t file = text.find(kFileDirective);
+    size_t end = file == StringRef::npos ? file : text.find('\n', file);
+    if (!result.empty() && end != StringRef::npos) {
+      result += text.take_front(file);
+      text = text.substr(end + 1);
+    }
     result += text;
   }
   return result;

@@ -12,10 +12,14 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/LocationSnapshot.h"
 
 using namespace mlir;
 
 namespace nova {
+
+/// What locations call the text of a tile program; it is no file.
+static constexpr char kListingName[] = "tiles";
 
 /// The tile program in `module`: the tiling pass leaves one function.
 static func::FuncOp programOf(ModuleOp module) {
@@ -86,6 +90,10 @@ Expected<GpuKernelModule> lowerKernelToNvvm(func::FuncOp kernel,
   }
   if (failed(run(*tiled, buildPipelined)))
     return fail(ErrorCode::Internal, "cannot be pipelined");
+  // From here on an operation's location is its line in this text.
+  llvm::raw_string_ostream listing(result.listing);
+  generateLocationsFromIR(listing, kListingName, *tiled,
+                          OpPrintingFlags().elideLargeElementsAttrs(16));
   OwningOpRef<ModuleOp> pipelined;
   if (options.last == KernelStage::Pipelined)
     pipelined = OwningOpRef<ModuleOp>(tiled->clone());

@@ -127,7 +127,6 @@ public:
   const Inst *current = nullptr;
 
 private:
-  struct AlignedAllocator;
   void execute(uint32_t fragment);
   bool converged(uint32_t fragment, const Inst &inst, uint32_t mask) const;
   bool joinAtSync();

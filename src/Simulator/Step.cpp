@@ -182,6 +182,25 @@ Expected<bool> Step::transfer(uint32_t launch,
   return true;
 }
 
+/// Registers are given to warps in pieces of 8 a lane; a block whose warps want
+/// more than a multiprocessor has does not start.
+static std::optional<Fault> checkRegisters(const bundle::Kernel &k,
+                                           const target::Device *device) {
+  uint64_t warps = (k.block[0] * k.block[1] * k.block[2] + 31) / 32;
+  uint64_t wanted = warps * 32 * ((k.registers + 7) / 8 * 8);
+  if (!device || !device->registersPerSm ||
+      wanted <= static_cast<uint64_t>(device->registersPerSm))
+    return std::nullopt;
+  Fault fault;
+  fault.kind = FaultKind::Limit;
+  fault.kernel = k.name;
+  fault.what = std::to_string(wanted) +
+               " registers for a block, a multiprocessor of " +
+               std::string(device->name) + " has " +
+               std::to_string(device->registersPerSm);
+  return fault;
+}
+
 Expected<StepOutcome> Step::run(const std::vector<void *> &inputs,
                                 const std::vector<void *> &outputs,
                                 const Options &options) {
@@ -220,6 +239,8 @@ Expected<StepOutcome> Step::run(const std::vector<void *> &inputs,
       shape.cluster[d] = static_cast<uint32_t>(k.cluster[d]);
     }
     shape.dynamicShared = k.dynamicSharedBytes;
+    if (outcome.fault = checkRegisters(k, options.device); outcome.fault)
+      break;
     std::vector<Argument> arguments;
     for (size_t a = 0; a < l.args.size(); ++a)
       arguments.push_back(argument(index, a, inputs, outputs));

@@ -125,6 +125,30 @@ TEST(EmitPtx, JoinedTextsHaveOneHeaderAndAssemble) {
   ASSERT_EQ(assembled->entries.size(), 3u);
 }
 
+/// Locations of a parsed text are its lines: it can be its own listing.
+TEST(EmitPtx, LinesOfAListing) {
+  std::string texts[2];
+  for (auto [text, source] : {std::pair(&texts[0], kShared), std::pair(&texts[1], kMma)}) {
+    Context context;
+    GpuKernelModule kernel = context.parse(source);
+    Expected<std::string> ptx = emitPtx(*kernel.module, "sm_80", source);
+    ASSERT_TRUE(ptx) << ptx.error().message;
+    EXPECT_TRUE(has(*ptx, "\t.loc\t1 ")) << *ptx;
+    EXPECT_TRUE(has(*ptx, "\n//tiles ")) << *ptx;
+    std::string bare = withoutLines(*ptx);
+    EXPECT_FALSE(has(bare, ".section")) << bare;
+    EXPECT_FALSE(has(bare, ".loc"));
+    EXPECT_FALSE(has(bare, ".file"));
+    EXPECT_FALSE(has(bare, "//tiles"));
+    *text = *ptx;
+  }
+  std::string joined = joinPtx(texts);
+  EXPECT_EQ(joined.find(".file"), joined.rfind(".file"));
+  ASSERT_NE(assembler(), nullptr);
+  Expected<Assembled> assembled = assembler()->assemble(joined, "sm_80", "two kernels");
+  EXPECT_TRUE(assembled) << assembled.error().message;
+}
+
 TEST(EmitPtx, AnUndefinedFunctionIsNamed) {
   Error error = errorOf(R"mlir(
 llvm.func @__nv_expf(f32) -> f32

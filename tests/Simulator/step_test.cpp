@@ -85,7 +85,9 @@ Result run(const Manifest &m, const std::string &ptx) {
     r.error = step.error().message;
     return r;
   }
-  auto outcome = step->run({r.in.data()}, {r.out.data()}, {});
+  sim::Options options;
+  options.device = target::findTarget("a100");
+  auto outcome = step->run({r.in.data()}, {r.out.data()}, options);
   if (!outcome)
     r.error = outcome.error().message;
   else
@@ -161,6 +163,17 @@ TEST(Step, OnlyOutputsOfALaunchAreWritten) {
   r = run(m, doubling());
   ASSERT_TRUE(r.fault);
   EXPECT_EQ(r.fault->kind, sim::FaultKind::NotWritable);
+}
+
+TEST(Step, RegistersOfABlock) {
+  Manifest m = chain();
+  m.targets[0].kernels[0].registers = 255;
+  m.targets[0].kernels[0].block = {1024, 1, 1};
+  Result r = run(m, doubling());
+  ASSERT_TRUE(r.fault);
+  EXPECT_EQ(r.fault->text(),
+            "device limit in kernel 'twice': 262144 registers for a block, a "
+            "multiprocessor of a100 has 65536");
 }
 
 TEST(Step, WhatCannotBeSimulated) {

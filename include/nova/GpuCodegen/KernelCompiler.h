@@ -61,6 +61,9 @@ struct GpuKernelModule {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   uint32_t threads = 1;            ///< Per block, 1 to 1024.
   uint64_t dynamicSharedBytes = 0; ///< That the launch must give a block.
+  /// The tile program at the stage `pipelined`, as text; the locations of the
+  /// code below it are lines of this.
+  std::string listing;
 };
 
 /// Lowers a configured and planned kernel with the schedule that its attributes

@@ -52,11 +52,20 @@ unsigned cudaOfPtx(unsigned ptxVersion);
 /// of two kernels. The same module and architecture give the same bytes, in any
 /// thread; the bytes name no file and no machine.
 ///
+/// With a `listing` (GpuKernelModule::listing) the PTX says where it comes from:
+/// .loc directives name lines of the listing, which follows the code as
+/// comments, "//tiles LINE TEXT", those lines that are named.
+///
 /// Errors, all Internal but the first, each naming the kernel: Usage for an
 /// unknown architecture; a module without a kernel or with two, or that is not
 /// valid LLVM IR; an instruction that the architecture has not; a symbol that
 /// nothing defines.
-Expected<std::string> emitPtx(mlir::ModuleOp module, llvm::StringRef arch);
+Expected<std::string> emitPtx(mlir::ModuleOp module, llvm::StringRef arch,
+                              llvm::StringRef listing = {});
+
+/// The same without lines: of these the assembler would put sections of debug
+/// information, the PTX itself among them, into the machine code.
+std::string withoutLines(llvm::StringRef ptx);
 
 /// One PTX text out of several of one architecture, kernels in that order.
 std::string joinPtx(llvm::ArrayRef<std::string> texts);
