@@ -83,3 +83,26 @@ func.func @not_a_program() -> tensor<4xf32> {
   %x = arith.constant dense<0.0> : tensor<4xf32>
   return %x : tensor<4xf32>
 }
+
+// -----
+
+// What is read across memory's rows gets a layout of its own, and a conversion to the
+// one that it is used in: by a sum, too.
+// CHECK-LABEL: func.func @across
+// CHECK: %[[READ:.*]] = tile.load %arg1
+// CHECK: %[[Y:.*]] = tile.convert %[[READ]]
+// CHECK: tile.reduce %[[Y]] along 1
+func.func @across(%a: memref<32x64xf32>, %b: memref<64x32xf32>, %c: memref<32x64xf32>, %s: memref<32xf32>) attributes {tile.warps = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %x = tile.load %a[%c0, %c0] along [0, 1] bounds [0, 0] : memref<32x64xf32> -> tensor<32x64xf32>
+  %y = tile.load %b[%c0, %c0] along [1, 0] bounds [0, 0] : memref<64x32xf32> -> tensor<32x64xf32>
+  %z = arith.addf %x, %y : tensor<32x64xf32>
+  %r = tile.reduce %y along 1 : tensor<32x64xf32> -> tensor<32xf32> {
+  ^bb0(%p: f32, %q: f32):
+    %t = arith.addf %p, %q : f32
+    tile.yield %t : f32
+  }
+  tile.store %z, %c[%c0, %c0] along [0, 1] bounds [0, 0] : tensor<32x64xf32>, memref<32x64xf32>
+  tile.store %r, %s[%c0] along [0] bounds [0] : tensor<32xf32>, memref<32xf32>
+  return
+}
