@@ -140,7 +140,10 @@ FailureOr<Tile> BodyEmitter::compute(Operation *inner) {
   }
   if (auto extractOp = dyn_cast<tensor::ExtractOp>(inner))
     return extract(extractOp);
-  if (inner->getNumRegions() != 0 || inner->getNumResults() != 1 || !isPure(inner) ||
+  // Not isPure: an integer division is not to be speculated, but nothing is here that
+  // the body would not have done for the element, and beyond an axis' end it divides
+  // what memory's fill is, by what the body makes of that.
+  if (inner->getNumRegions() != 0 || inner->getNumResults() != 1 || !isMemoryEffectFree(inner) ||
       llvm::any_of(inner->getOperandTypes(), llvm::IsaPred<ShapedType>))
     return refuse(e.kernel, inner) << "expected arithmetic on scalars";
   SmallVector<Tile> operands;

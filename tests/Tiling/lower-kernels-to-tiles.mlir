@@ -215,3 +215,24 @@ func.func private @short(%x: tensor<16x32xbf16>, %a: tensor<32x16xbf16>)
   } -> tensor<16x16xf32>
   return %2 : tensor<16x16xf32>
 }
+
+// Integer division is arithmetic like any other, though it may not be speculated: the
+// body sees to its divisor.
+// CHECK-LABEL: func.func private @quotient
+// CHECK: %[[D:.*]] = arith.select
+// CHECK: arith.divsi %{{.*}}, %[[D]] : tensor<64xi64>
+func.func private @quotient(%x: tensor<64xi64>, %y: tensor<64xi64>) -> (tensor<64xi64> {nova.map = array<i64: 0>})
+    attributes {nova.kernel, nova.space = array<i64: 64>, nova.tile = array<i64: 64>, nova.local_tile = array<i64>, nova.warps = 4 : i64} {
+  %e = tensor.empty() : tensor<64xi64>
+  %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x, %y : tensor<64xi64>, tensor<64xi64>) outs(%e : tensor<64xi64>) {
+  ^bb0(%a: i64, %b: i64, %o: i64):
+    %zero = arith.constant 0 : i64
+    %one = arith.constant 1 : i64
+    %none = arith.cmpi eq, %b, %zero : i64
+    %d = arith.select %none, %one, %b : i64
+    %q = arith.divsi %a, %d : i64
+    linalg.yield %q : i64
+  } -> tensor<64xi64>
+  return %r : tensor<64xi64>
+}
