@@ -180,7 +180,10 @@ private:
     if (isa<LoadOp>(op) && (group.freeLaneBits() || group.freeWarpBits()) &&
         group.elements() * access.elementBytes() <= kFewBytes)
       return group;
-    std::optional<LinearLayout> near = accessLayoutNear(access, group);
+    // Beside sums that fill the registers: piece by piece.
+    std::optional<LinearLayout> near;
+    if (!products.empty())
+      near = accessLayoutNear(access, group);
     if (near && sectorEfficiency(access, *near) > std::max(efficiency, kPoorEfficiency))
       return *near;
     LinearLayout own = accessLayout(access, warps);
