@@ -10,6 +10,7 @@
 #include "nova/Transforms/ReductionBody.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -119,6 +120,8 @@ static std::optional<config::ContractionDesc> contraction(linalg::GenericOp op, 
 static int64_t instructions(Operation &op) {
   if (isa<arith::ConstantOp, linalg::IndexOp, linalg::YieldOp>(op))
     return 0;
+  if (isa<math::SqrtOp, math::AbsFOp, math::FmaOp>(op))
+    return 1;
   if (op.getDialect()->getNamespace() == "math")
     return 16;
   return isa<arith::DivFOp, arith::RemFOp>(op) ? 8 : 1;
