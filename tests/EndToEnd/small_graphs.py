@@ -12,9 +12,12 @@ lengths   bfloat16 vectors of every length around those of vector registers,
 nothing   what is made of no elements: reductions, products, running sums, scatters
           and gathers along an extent of 0, on the CPU and by simulation of a GPU,
           where a read of one element that is not there is a fault
+running   running sums of rows and columns, short and long, on the CPU and by
+          simulation of a GPU; no candidate of theirs spills
 """
 import argparse
 import json
+import math
 import os
 import pathlib
 import struct
@@ -175,6 +178,46 @@ def nothing(novac, folder):
     return count
 
 
+def running(novac, folder):
+    def sums(values, shape, dim):
+        values, inner = list(values), math.prod(shape[dim + 1:])
+        for i in range(len(values)):
+            if i // inner % shape[dim]:
+                values[i] += values[i - inner]
+        return values
+
+    shapes = [([2, 257], 1), ([1, 4096], 1), ([3, 50257], 1), ([7, 513], 0), ([300, 40], 0), ([5, 96, 33], 1), ([4, 7, 1536], 2),
+              ([1], 0), ([33], 0), ([100000], 0)]
+    types = {"float32": ("F32", "f"), "int64": ("I64", "q"), "int32": ("I32", "i"), "bfloat16": ("BF16", "H")}
+    short = lambda values: [struct.unpack("<H", struct.pack("<f", v)[2:])[0] for v in values]
+    for number, (shape, dim) in enumerate(shapes):
+        for dtype in ("float32", list(types)[1 + number % 3]):
+            # Sums stay small: exact in every type.
+            values = [(i * 7) % 5 - 2 for i in range(math.prod(shape))]
+            wide = dtype != "bfloat16" and dtype.startswith("int")
+            result = "int64" if wide else dtype
+            graph = {"format": "nova.graph", "version": 1, "name": "running", "producer": {}, "constants": [],
+                     "inputs": [{"name": "x", "role": "input", "path": "x", "dtype": dtype, "shape": shape}],
+                     "nodes": [node("s", "aten.cumsum.default", [{"ref": "x"}, dim], result, shape)],
+                     "outputs": [{"ref": "s", "role": "gradient"}]}
+            (folder / "graph.json").write_text(json.dumps(graph))
+            tensor = lambda dtype, values: (types[dtype][0], shape, struct.pack(
+                f"<{len(values)}{types[dtype][1]}", *(short(values) if dtype == "bfloat16" else values)))
+            write(folder / "in.safetensors", {"in/x": tensor(dtype, values), "out/0": tensor(result, sums(values, shape, dim))})
+            for command in (["compile", folder / "graph.json", "--target", "sm_80,host", "--no-cache", "-o", folder / "step.nova"],
+                            ["verify", folder / "step.nova", "--device", "host", "--data", folder / "in.safetensors", "--tolerance", "1e-9"],
+                            ["verify", folder / "step.nova", "--simulate", "--data", folder / "in.safetensors", "--tolerance", "1e-9"]):
+                done = subprocess.run([novac, *map(str, command)], capture_output=True, text=True)
+                if done.returncode:
+                    sys.exit(f"running: {dtype} {shape} along {dim}: novac {command[0]} ended with {done.returncode}\n"
+                             f"{done.stdout}{done.stderr}")
+            for kernel in json.loads((folder / "step.nova/manifest.json").read_text())["targets"][0]["kernels"]:
+                troubles = [c["why"] for c in kernel["schedule"]["candidates"] if "why" in c]
+                if kernel["spill_bytes"] or troubles:
+                    sys.exit(f"running: {dtype} {shape} along {dim}: {kernel['spill_bytes']} bytes spilled, {troubles}")
+    return len(shapes)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--novac", required=True)
@@ -182,7 +225,8 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         print(f"{repeated(novac, folder)} places, {lengths(novac, folder)} lengths, "
-              f"{nothing(novac, folder)} graphs of nothing")
+              f"{nothing(novac, folder)} graphs of nothing, "
+              f"{running(novac, folder)} running sums")
 
 
 if __name__ == "__main__":
