@@ -7,8 +7,8 @@
 //
 // Every rule that a loader relies on before it touches a device. Arithmetic on
 // sizes is checked; after this file passes, offset + size never overflows.
-// The arena and the launches have files of their own, ArenaCheck.cpp and
-// LaunchCheck.cpp.
+// The arena and the launches have files of their own: ArenaCheck.cpp,
+// LaunchCheck.cpp and OrderCheck.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -246,6 +246,7 @@ private:
     checkArena(*this, t, path + ".arena");
     for (size_t i = 0; i < t.launches.size() && !failed(); ++i)
       checkLaunch(*this, m, t, i, at(path + ".launches", i));
+    checkOrder(*this, m, t, path + ".launches");
     if (failed())
       return;
     if (t.bucketReady.size() != m.buckets.size())

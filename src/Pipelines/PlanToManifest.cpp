@@ -120,7 +120,7 @@ static bundle::Attributes describeSchedule(DictionaryAttr attrs) {
 }
 
 /// The schedules that were at hand, best first: which one the code has, which were
-/// tried before it and why not taken.
+/// tried before it and why not taken; or why it was, with faults of its own.
 static std::vector<bundle::AttrValue> describeCandidates(func::FuncOp kernel, const GpuKernelCode &code) {
   std::vector<bundle::AttrValue> list;
   for (auto [i, candidate] : llvm::enumerate(candidatesOf(kernel))) {
@@ -132,6 +132,8 @@ static std::vector<bundle::AttrValue> describeCandidates(func::FuncOp kernel, co
         entry["state"] = "rejected";
         entry["why"] = rejection.why;
       }
+    if (i == code.candidate && !code.trouble.empty())
+      entry["why"] = code.trouble + ": no candidate is without fault, and this one spills least";
     list.push_back(entry);
   }
   return list;

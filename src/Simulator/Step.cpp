@@ -68,30 +68,6 @@ Expected<Step> Step::make(const Manifest &manifest, uint32_t index,
   return step;
 }
 
-bool Step::isResult(uint32_t launch, size_t position) const {
-  const Launch &l = described->launches[launch];
-  const bundle::Kernel &k = described->kernels[*l.kernel];
-  if (auto results = k.schedule.find("results"); results != k.schedule.end())
-    if (const auto *count = std::get_if<int64_t>(&results->second.value))
-      return static_cast<int64_t>(position) >=
-             static_cast<int64_t>(l.args.size()) - *count;
-  const LaunchArg &arg = l.args[position];
-  if (std::holds_alternative<OutputRef>(arg))
-    return true;
-  if (const auto *b = std::get_if<BufferRef>(&arg))
-    return described->arena.buffers[b->buffer].first == launch;
-  if (const auto *i = std::get_if<InputRef>(&arg)) {
-    bool updated =
-        std::any_of(manifest->outputs.begin(), manifest->outputs.end(),
-                    [&](const OutputDesc &o) { return o.updates == i->input; });
-    for (size_t k = position + 1; k < l.args.size(); ++k)
-      if (const auto *later = std::get_if<InputRef>(&l.args[k]))
-        updated &= later->input != i->input;
-    return updated;
-  }
-  return false;
-}
-
 Argument Step::argument(uint32_t launch, size_t position,
                         const std::vector<void *> &inputs,
                         const std::vector<void *> &outputs) {
@@ -133,7 +109,7 @@ Argument Step::argument(uint32_t launch, size_t position,
     result.offset = c->offset;
   }
   if (described->launches[launch].kernel)
-    memory.writable &= isResult(launch, position);
+    memory.writable &= writesArgument(*manifest, *described, launch, position);
   result.memory = std::move(memory);
   return result;
 }

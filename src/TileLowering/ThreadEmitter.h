@@ -201,6 +201,22 @@ private:
 
   // --- Reduction.cpp
   mlir::LogicalResult emitReduce(ReduceOp op);
+  /// A scalar of any type from the lane whose number differs in `mask`.
+  mlir::Value butterfly(mlir::Value value, int64_t mask);
+  /// Parts of values that warps have, in the scratch area.
+  struct WarpShares {
+    int64_t parts = 1;
+    mlir::Value number; ///< i32: which part is this warp's.
+    LinearLayout layout;
+    llvm::SmallVector<mlir::Type> elements;
+    llvm::SmallVector<SharedTile> tiles;
+  };
+  /// Each warp writes its `values` (one list of registers in `layout` for each of
+  /// `elements`); those that differ in `warpBits` have different parts.
+  WarpShares shareBetweenWarps(llvm::ArrayRef<Registers> values, llvm::ArrayRef<mlir::Type> elements,
+                               const LinearLayout &layout, llvm::ArrayRef<unsigned> warpBits);
+  /// Register `reg` of value `i` as `part` has it.
+  mlir::Value loadShare(const WarpShares &all, size_t i, int64_t part, int64_t reg);
 
   // --- Scan.cpp
   void emitScan(ScanOp op);

@@ -84,6 +84,9 @@ constexpr unsigned kMaxNesting = 32;
 /// More arena buffers in one target are refused: the overlap check is
 /// quadratic.
 constexpr uint64_t kMaxArenaBuffers = 1 << 16;
+/// More launches in one target are refused: which comes before which is a bit for
+/// each pair.
+constexpr uint64_t kMaxLaunches = 1 << 15;
 /// Base addresses of arguments and of arena buffers, in bytes.
 constexpr uint64_t kArgumentAlignment = 16;
 constexpr uint64_t kBufferAlignment = 256;
@@ -329,12 +332,21 @@ std::string writeManifest(const Manifest &manifest);
 /// JSON itself), on a manifest in memory. Same errors.
 Status checkManifest(const Manifest &manifest, std::string_view what);
 
+/// Whether argument `position` of launch `launch` is written. Of a copy or memset
+/// the first is; of a kernel its results, the last schedule.results of its pointers.
+/// Where the schedule does not say: an output, an input that an output updates, at
+/// its last place among the arguments, and an arena buffer in the launch that touches
+/// it first. The launch has passed checkManifest().
+bool writesArgument(const Manifest &manifest, const Target &target,
+                    uint32_t launch, size_t position);
+
 /// Reads and checks everything above and, in checked 64-bit arithmetic: every
 /// index in range; sizes and products without overflow; `bytes` as computed
 /// from shape, strides and dtype; offsets inside what they point into; buffers
 /// aligned, inside the arena, not overlapping while alive, and not touched
-/// outside first..last; `after` smaller than the launch itself; no duplicate
-/// key; nothing after the object. BadInput with `what` (the reader's word for
+/// outside first..last; `after` smaller than the launch itself, and a path of it
+/// between any two launches that touch the same bytes, one of them writing; no
+/// duplicate key; nothing after the object. BadInput with `what` (the reader's word for
 /// the text, usually its path), the JSON path, the value and the expectation.
 Expected<Manifest> readManifest(std::string_view text, std::string_view what);
 

@@ -51,8 +51,8 @@ struct Axis {
   AxisId partOf = kNoAxis;
 
   bool local() const { return space < 0; }
-  /// Taken in chunks, by a loop.
-  bool streamed() const { return local() && tile < extent; }
+  /// Taken in chunks, by a loop: one that never runs where there is nothing.
+  bool streamed() const { return local() && (tile < extent || extent == 0); }
   /// A tile may hang over the axis' end.
   bool ragged() const { return tile > 1 && extent % tile != 0; }
   int64_t chunks() const { return (extent + tile - 1) / tile; }

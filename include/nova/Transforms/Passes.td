@@ -55,7 +55,9 @@ def DecomposeComposites : Pass<"nova-decompose-composites", "::mlir::func::FuncO
     scatters, contractions and attention: the vocabulary of fusion. Attention's
     backward becomes its two halves (one reduces over keys, one over queries).
     Layer norm's variance is computed from deviations (two passes), never from
-    a difference of moments. Row statistics keep unit dimensions.
+    a difference of moments. Row statistics keep unit dimensions. A scatter whose
+    positions end before the result does becomes one into what they reach, with
+    the rest beside it.
   }];
 }
 

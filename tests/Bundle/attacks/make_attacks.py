@@ -242,6 +242,10 @@ put("tensormap-interleave-without-swizzle", "targets/1",
 # --- launches -----------------------------------------------------------------
 put("after-itself", L + "/1/after", [1])
 put("after-a-later-one", L + "/0/after", [2])
+put("order-read-before-it-is-written", L + "/1", launch("kernel", 1, [ref("buffer", 0), ref("output", 1)], []))
+put("order-overwritten-before-it-is-read", L + "/3/after", [])
+put("order-written-twice", L + "/2/args/0", ref("output", 1))
+put("order-by-a-path-elsewhere", L + "/3/after", [2])
 put("kernel-null", L + "/0/kernel", None)
 put("kernel-out-of-range", L + "/0/kernel", 2)
 put("memset-with-a-kernel", L + "/2/kernel", 0)
