@@ -18,9 +18,10 @@ using namespace mlir;
 using namespace nova;
 using namespace nova::tiling;
 
-Emitter::Emitter(func::FuncOp kernel, const Axes &axes, func::FuncOp program, tile::Precision precision)
-    : kernel(kernel), program(program), axes(axes), precision(precision),
-      builder(kernel.getLoc(), kernel.getContext()) {
+Emitter::Emitter(func::FuncOp kernel, const Axes &axes, func::FuncOp program, tile::Precision precision,
+                 std::optional<Members> given)
+    : kernel(kernel), program(program), axes(axes), precision(precision), members(std::move(given)),
+      memories(program.getArguments().begin(), program.getArguments().end()), builder(kernel.getLoc(), kernel.getContext()) {
   root.block = &program.getBody().front();
 }
 
@@ -121,12 +122,37 @@ Emitter::loop(ArrayRef<AxisId> streamed, Scope *scope, ValueRange init, ArrayRef
   return results;
 }
 
+/// Which member's grid point this is, and that one's memory. What the members have in
+/// common stays as it is.
+void Emitter::openMembers() {
+  const KernelGroup &group = members->group;
+  auto member = tile::MemberOp::create(at(&root), tile::PointOp::create(at(&root)), members->starts);
+  SmallVector<Value> parameters = std::exchange(memories, {});
+  auto select = [&](llvm::function_ref<unsigned(unsigned)> parameterOf) {
+    SmallVector<Value> choices;
+    for (unsigned m = 0; m < group.members; ++m)
+      choices.push_back(parameters[parameterOf(m)]);
+    MemRefType type = tile::SelectOp::commonType(ValueRange(choices).getTypes());
+    assert(type && "the members of a group differ in more than an extent");
+    return tile::SelectOp::create(at(&root), type, member.getMember(), choices).getResult();
+  };
+  memories.append(parameters.begin(), parameters.begin() + group.shared);
+  for (unsigned i = 0; i < group.arguments; ++i)
+    memories.push_back(select([&](unsigned m) { return group.argument(m, group.shared + i); }));
+  unsigned arguments = group.shared + group.members * group.arguments;
+  for (unsigned r = 0; r < group.results; ++r)
+    memories.push_back(select([&](unsigned m) { return arguments + group.result(m, r); }));
+  ownPoint = member.getLocal();
+}
+
 /// Every axis that is not streamed has its place here.
 void Emitter::openRoot() {
   auto sizes = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::space).asArrayRef();
   auto tiles = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::tile).asArrayRef();
+  if (members)
+    openMembers();
   // Row-major: the last dimension runs fastest.
-  Value rest = tile::PointOp::create(at(&root));
+  Value rest = members ? ownPoint : tile::PointOp::create(at(&root)).getResult();
   point.assign(sizes.size(), Value());
   int64_t before = 1;
   for (auto [extent, tile] : llvm::zip_equal(sizes, tiles))
@@ -248,10 +274,10 @@ LogicalResult Emitter::store(OpOperand &result, Scope *scope, const Tile &tile) 
     Value zero = arith::CmpIOp::create(at(scope), arith::CmpIPredicate::eq, point[s], index(scope, 0));
     first = first ? arith::AndIOp::create(at(scope), first, zero).getResult() : zero;
   }
-  Value memory = program.getArgument(kernel.getNumArguments() + result.getOperandNumber());
+  Value to = memory(kernel.getNumArguments() + result.getOperandNumber());
   ImplicitLocOpBuilder &b = at(scope);
   if (first)
     b.setInsertionPointToStart(scf::IfOp::create(b, first, /*withElseRegion=*/false).thenBlock());
-  tile::StoreOp::create(b, whole, memory, offsets, memoryDims, bounds);
+  tile::StoreOp::create(b, whole, to, offsets, memoryDims, bounds);
   return success();
 }
