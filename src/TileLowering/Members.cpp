@@ -108,8 +108,10 @@ Value ThreadEmitter::byNumber(Value number, ArrayRef<int64_t> values) {
   SmallVector<int64_t> begins;
   auto stepOf = [&](const Run &run) { return run.count > 1 ? values[run.first + 1] - values[run.first] : 0; };
   for (int64_t k = 0; k < (int64_t)values.size(); ++k) {
-    bool follows = !runs.empty() &&
-                   (runs.back().count == 1 || values[k] - values[k - 1] == stepOf(runs.back()));
+    auto distance = [&](int64_t to) { return values[to] - values[to - 1]; };
+    bool isLast = k + 1 == (int64_t)values.size();
+    bool follows = !runs.empty() && (runs.back().count == 1 ? isLast || distance(k) == distance(k + 1)
+                                                            : distance(k) == stepOf(runs.back()));
     if (follows) {
       ++runs.back().count;
       continue;

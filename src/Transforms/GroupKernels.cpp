@@ -333,7 +333,11 @@ struct GroupKernels : ::nova::impl::GroupKernelsBase<GroupKernels> {
   void runOnOperation() override;
 
 private:
-  /// Why the members of `group` and `member` cannot run when it does; empty if they can.
+  /// Can the members of `group` still run when `member` does? Else somebody needs them.
+  static bool canWait(const Group &group, const Member &member) {
+    return llvm::all_of(group.members, [&](const Member &other) { return other.before > member.time; });
+  }
+  /// Why they had better not; empty if they may.
   std::string obstacle(const Group &group, const Member &member, const Timeline &timeline) const;
   void close(Group &group);
 
@@ -343,9 +347,6 @@ private:
 } // namespace
 
 std::string GroupKernels::obstacle(const Group &group, const Member &member, const Timeline &timeline) const {
-  for (const Member &other : group.members)
-    if (other.before <= member.time)
-      return "one that needs it comes before the last of them";
   int64_t pointers = pointersOf(sharedWith(group, member), group.members.size() + 1,
                                 func::FuncOp(member.kernel).getNumResults());
   if (pointers * kPointerBytes > parameterBytes)
@@ -410,7 +411,9 @@ void GroupKernels::runOnOperation() {
     if (number == open.size())
       open.emplace_back();
     Group &group = open[number];
-    if (!group.members.empty()) {
+    if (!canWait(group, member)) {
+      close(group);
+    } else if (!group.members.empty()) {
       std::string why = obstacle(group, member, timeline);
       if (!why.empty()) {
         remark::missed(launch.getLoc(), remark::RemarkOpts::name("not-grouped").category(getArgument()))
