@@ -172,6 +172,7 @@ private:
   void openMembers();
   /// The memory of an argument of the kernel, or, behind those, of a result.
   mlir::Value memory(unsigned parameter) { return memories[parameter]; }
+  mlir::Value rasterBands(mlir::Value number, int64_t planes, int64_t rows, int64_t columns, int64_t band);
   mlir::LogicalResult storeResults();
   mlir::LogicalResult store(mlir::OpOperand &result, Scope *scope, const Tile &tile);
 
