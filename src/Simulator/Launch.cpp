@@ -80,6 +80,51 @@ std::optional<Fault> checkLimits(const Code &code, const Shape &shape,
   return std::nullopt;
 }
 
+/// Gives the arguments to the parameters in turn: one to each, and to one of several
+/// pointers' size as many pointers.
+Status placeArguments(const Code &code, const std::vector<Argument> &arguments,
+                      LaunchContext &context) {
+  auto about = [&](size_t k, const std::string &what) {
+    return badInput("kernel '" + code.name + "': parameter " +
+                    std::to_string(k) + " has " +
+                    std::to_string(code.parameters[k].bytes) + " bytes, " +
+                    what);
+  };
+  size_t next = 0;
+  size_t k = 0;
+  for (; k < code.parameters.size() && next < arguments.size(); ++k) {
+    const Parameter &p = code.parameters[k];
+    char *to = context.parameters.data() + p.offset;
+    uint64_t filled = 0;
+    do {
+      const Argument &a = arguments[next++];
+      // Every argument has a window, also those that are no pointers.
+      context.memories.push_back(a.memory.value_or(Memory()));
+      if (!a.memory && filled == 0) {
+        if (a.value.size() < p.bytes)
+          return about(k, "the launch gives " + std::to_string(a.value.size()));
+        std::memcpy(to, a.value.data(), p.bytes);
+        filled = p.bytes;
+        break;
+      }
+      uint64_t address =
+          (uint64_t(context.memories.size()) << kWindowShift) + a.offset;
+      if (!a.memory || p.bytes % sizeof address)
+        return about(k, a.memory ? "expected a pointer" : "expected pointers");
+      std::memcpy(to + filled, &address, sizeof address);
+      filled += sizeof address;
+    } while (filled < p.bytes && next < arguments.size());
+    if (filled < p.bytes)
+      return about(k, "the launch gives " + std::to_string(filled));
+  }
+  if (k == code.parameters.size() && next == arguments.size())
+    return Status::ok();
+  return badInput("kernel '" + code.name + "' has " +
+                  std::to_string(code.parameters.size()) +
+                  " parameters, expected the " +
+                  std::to_string(arguments.size()) + " of the launch");
+}
+
 /// Of this thread: the rate that is reported should not depend on what else
 /// the machine does.
 double cpuSeconds() {
@@ -103,38 +148,11 @@ Expected<Outcome> Kernel::launch(const Shape &shape,
     return Error{ErrorCode::Missing,
                  "this CPU has no AVX2 and FMA, which the simulator needs",
                  {}};
-  if (arguments.size() != code->parameters.size())
-    return badInput("kernel '" + code->name + "' has " +
-                    std::to_string(code->parameters.size()) +
-                    " parameters, expected the " +
-                    std::to_string(arguments.size()) + " of the launch");
   LaunchContext context;
   context.code = code.get();
   context.shape = shape;
   context.options = &options;
   context.parameters.assign(code->parameterBytes, '\0');
-  for (size_t k = 0; k < arguments.size(); ++k) {
-    const Parameter &p = code->parameters[k];
-    const Argument &a = arguments[k];
-    char *to = context.parameters.data() + p.offset;
-    // Every parameter has a window, also those that are no pointers.
-    context.memories.push_back(a.memory.value_or(Memory()));
-    if (a.memory) {
-      uint64_t address = (uint64_t(k + 1) << kWindowShift) + a.offset;
-      if (p.bytes != 8)
-        return badInput("kernel '" + code->name + "': parameter " +
-                        std::to_string(k) + " has " + std::to_string(p.bytes) +
-                        " bytes, expected a pointer");
-      std::memcpy(to, &address, 8);
-    } else {
-      if (a.value.size() < p.bytes)
-        return badInput("kernel '" + code->name + "': parameter " +
-                        std::to_string(k) + " has " + std::to_string(p.bytes) +
-                        " bytes, the launch gives " +
-                        std::to_string(a.value.size()));
-      std::memcpy(to, a.value.data(), p.bytes);
-    }
-  }
   std::vector<std::string> globals;
   for (const GlobalVariable &v : code->globals)
     globals.push_back(v.bytes);
@@ -143,6 +161,8 @@ Expected<Outcome> Kernel::launch(const Shape &shape,
                                 reinterpret_cast<uint8_t *>(globals[k].data()),
                                 nullptr, globals[k].size(),
                                 code->globals[k].writable});
+  if (Status s = placeArguments(*code, arguments, context); !s)
+    return s.error();
   uint64_t threads = uint64_t(shape.block[0]) * shape.block[1] * shape.block[2];
   context.sharedBytes = code->staticShared + shape.dynamicShared;
   Outcome outcome;

@@ -97,9 +97,8 @@ Names::Names(const ptx::Module &module, const ptx::Entry &entry, Code &code)
       addresses[v.name] = kSharedBase + dynamic;
       code.shared.push_back({std::string(v.name), dynamic, 0});
     } else if (v.space == ptx::Space::Global || v.space == ptx::Space::Const) {
-      // Windows of variables follow those of the arguments.
-      addresses[v.name] = (entry.params.size() + 1 + code.globals.size())
-                          << kWindowShift;
+      // Windows of variables come before those of the arguments.
+      addresses[v.name] = uint64_t(1 + code.globals.size()) << kWindowShift;
       code.globals.push_back({std::string(v.name), initialBytes(v),
                               v.space == ptx::Space::Global});
     }

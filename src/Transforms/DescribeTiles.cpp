@@ -14,6 +14,8 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/MapVector.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace nova;
 using namespace nova::tiling;
@@ -260,7 +262,7 @@ config::TileProblem nova::describeTiles(func::FuncOp kernel, const Axes &axes, S
   // What has no tile of its own is shown as having nothing to divide.
   for (AxisId id = 0; id < (AxisId)axes.size(); ++id) {
     bool free = !axes[id].single && axes[id].partOf == kNoAxis;
-    problem.axes.push_back({free ? axes[id].extent : 1, axes[id].local(), axes[id].reduced, axes[id].scanned, false});
+    problem.axes.push_back({free ? axes[id].extent : 1, axes[id].local(), axes[id].reduced, axes[id].scanned, false, {}});
   }
   kernel.walk([&](IndexPutOp op) {
     AxisList dims = axes.ofValue(op.getResult());
@@ -283,4 +285,13 @@ config::TileProblem nova::describeTiles(func::FuncOp kernel, const Axes &axes, S
   lives.run();
   problem.innermost = innermost(kernel, axes);
   return problem;
+}
+
+void nova::describeMembers(config::TileProblem &problem, unsigned axis, ArrayRef<int64_t> extents) {
+  config::AxisDesc &along = problem.axes[axis];
+  along.members.assign(extents.begin(), extents.end());
+  int64_t total = std::accumulate(extents.begin(), extents.end(), int64_t{0});
+  for (config::MemoryDesc &memory : problem.memory)
+    if (llvm::is_contained(memory.axes, axis))
+      memory.bytes = memory.bytes / along.extent * total;
 }
