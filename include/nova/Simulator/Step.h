@@ -65,6 +65,10 @@ private:
   Argument argument(uint32_t launch, size_t position,
                     const std::vector<void *> &inputs,
                     const std::vector<void *> &outputs);
+  Argument argument(uint32_t launch, size_t position,
+                    const bundle::LaunchArg &arg,
+                    const std::vector<void *> &inputs,
+                    const std::vector<void *> &outputs);
   bool isResult(uint32_t launch, size_t position) const;
   Expected<bool> transfer(uint32_t launch, const std::vector<void *> &inputs,
                           const std::vector<void *> &outputs,
