@@ -109,8 +109,8 @@ static std::string agentText(Warp &w, const Conflict &conflict) {
   if (clocks.isMbarrier(conflict.agent))
     return "a bulk copy";
   bool engine = !clocks.isWarp(conflict.agent);
-  Warp &other = cluster.warpOf(engine ? conflict.agent - clocks.warps()
-                                      : conflict.agent);
+  Warp &other =
+      cluster.warpOf(engine ? conflict.agent - clocks.warps() : conflict.agent);
   std::string text = engine ? "the product issued by warp " : "warp ";
   text += std::to_string(other.index);
   if (cluster.blocks.size() > 1)

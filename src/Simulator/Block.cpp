@@ -1,4 +1,5 @@
-//===- Block.cpp - A block's start, and its barriers ---------------------------===//
+//===- Block.cpp - A block's start, and its barriers
+//---------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -8,11 +8,11 @@
 // Agents access shared memory: the warps of a cluster, block by block; after
 // them, where a kernel has such instructions, for every warp the engine that
 // reads the operands of its warpgroup's products; then mbarriers, in whose name
-// bulk copies write. A cluster counts synchronisations: `now`. An access carries
-// the count at which it happened. known(w, a) is the largest count of agent a
-// whose accesses come before what warp w does now; barriers raise it. So an
-// earlier access by a at count c races with one by w if c > known(w, a). For
-// a = w it is about other lanes of one warp, which bar.warp.sync orders.
+// bulk copies write. A cluster counts synchronisations: `now`. An access
+// carries the count at which it happened. known(w, a) is the largest count of
+// agent a whose accesses come before what warp w does now; barriers raise it.
+// So an earlier access by a at count c races with one by w if c > known(w, a).
+// For a = w it is about other lanes of one warp, which bar.warp.sync orders.
 //
 // Proxies (ISA 8.5). fenced(w, v) is the same for what warp v did by ordinary
 // instructions and warp w starts in the asynchronous proxy: a proxy fence is on

@@ -1,4 +1,5 @@
-//===- Cluster.cpp - The warps of a cluster take turns -------------------------===//
+//===- Cluster.cpp - The warps of a cluster take turns
+//-------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,8 +11,8 @@
 
 using namespace nova::sim;
 
-/// Turns of those who poll without anything having happened, after which nothing
-/// will.
+/// Turns of those who poll without anything having happened, after which
+/// nothing will.
 static constexpr unsigned kPolls = 64;
 
 /// SplitMix64: which warp runs when several could.

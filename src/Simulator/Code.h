@@ -50,6 +50,8 @@ using Handler = void (*)(Warp &, const Inst &, uint32_t mask);
 
 /// Inst::small of an instruction that ends the threads that execute it.
 constexpr uint16_t kEndsThread = 0xE0F;
+/// Inst::small of bar.warp.sync.
+constexpr uint16_t kWarpBarrier = 0xBA7;
 
 /// What a flow instruction did with its fragment.
 enum class Next {

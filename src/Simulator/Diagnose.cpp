@@ -1,4 +1,5 @@
-//===- Diagnose.cpp - Who waits for what, and where a fault was ----------------===//
+//===- Diagnose.cpp - Who waits for what, and where a fault was
+//----------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -33,16 +34,15 @@ static std::string waitText(Warp &w, uint32_t number) {
                  missingText(owner, barrier);
   for (auto [warp, fragment] : b.waitForRegisters)
     if (warp == w.index && fragment == number)
-      return "waits" + at + " for registers: " +
-             std::to_string(b.freeRegisters) +
+      return "waits" + at +
+             " for registers: " + std::to_string(b.freeRegisters) +
              " of the block's are free, and who starts with fewer must give "
              "up more by setmaxnreg.dec";
   for (auto [warp, fragment] : b.cluster.barrier.waiting)
     if (warp == &w && fragment == number)
       return "waits" + at + " for the cluster, of which " +
              std::to_string(b.cluster.barrier.arrived) + " of " +
-             std::to_string(b.cluster.threadsAlive()) +
-             " threads have arrived";
+             std::to_string(b.cluster.threadsAlive()) + " threads have arrived";
   return "waits" + at;
 }
 

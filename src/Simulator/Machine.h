@@ -166,9 +166,10 @@ public:
   WarpProducts products;
   /// Registers of a thread, once setmaxnreg said so.
   std::optional<uint32_t> registers;
-  /// Phase of the cluster's barrier that has been arrived at and not waited for.
+  /// Phase of the cluster's barrier that has been arrived at and not waited
+  /// for.
   std::optional<uint64_t> clusterPhase;
-  std::vector<uint8_t> local;            ///< lane * Code::localBytes.
+  std::vector<uint8_t> local; ///< lane * Code::localBytes.
   std::vector<uint8_t> localWritten;
   uint64_t warpInstructions = 0, laneInstructions = 0;
   /// The instruction that runs or failed.

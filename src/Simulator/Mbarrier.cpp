@@ -115,9 +115,9 @@ static void finishPhase(Warp &w, unsigned lane, Block &owner, Mbarrier &b) {
           mbarrierName(owner, offset) + " ends phase " +
               std::to_string(b.phase) + " while warp " +
               std::to_string(waiter.warp->index) + " at " +
-              describeInst(*w.code, waiter.warp->fragments[waiter.fragment].pc) +
-              " has not seen the end of phase " +
-              std::to_string(waiter.phase) +
+              describeInst(*w.code,
+                           waiter.warp->fragments[waiter.fragment].pc) +
+              " has not seen the end of phase " + std::to_string(waiter.phase) +
               ": it would wait for another one; let its arrival be part of "
               "the phase",
           lane,
@@ -132,15 +132,14 @@ static void finishPhase(Warp &w, unsigned lane, Block &owner, Mbarrier &b) {
   ++owner.cluster.events;
 }
 
-void nova::sim::completeBytes(Warp &w, unsigned lane, Block &owner,
-                              Mbarrier &b, int64_t bytes) {
+void nova::sim::completeBytes(Warp &w, unsigned lane, Block &owner, Mbarrier &b,
+                              int64_t bytes) {
   b.bytes -= bytes;
   finishPhase(w, lane, owner, b);
 }
 
-void nova::sim::arriveOn(Warp &w, unsigned lane, Block &owner,
-                         uint64_t offset, Mbarrier &b, uint32_t count,
-                         bool releases) {
+void nova::sim::arriveOn(Warp &w, unsigned lane, Block &owner, uint64_t offset,
+                         Mbarrier &b, uint32_t count, bool releases) {
   if (count == 0 || count > b.pending)
     throw FaultFound{FaultKind::Phase,
                      "arrives " + std::to_string(count) + " times at " +

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // PTX ISA 9.7.13.15. A phase ends when as many have arrived as init said and as
-// many bytes have come as were announced. What an mbarrier's eight bytes hold is
-// opaque; its state is kept here, by its offset in shared memory.
+// many bytes have come as were announced. What an mbarrier's eight bytes hold
+// is opaque; its state is kept here, by its offset in shared memory.
 //
 //===----------------------------------------------------------------------===//
 #ifndef NOVA_SIMULATOR_MBARRIER_H
@@ -67,7 +67,8 @@ public:
   void init(Warp &w, unsigned lane, Block &owner, uint64_t offset,
             uint32_t count);
   void drop(uint64_t offset) {
-    std::erase_if(all, [&](const auto &entry) { return entry.first == offset; });
+    std::erase_if(all,
+                  [&](const auto &entry) { return entry.first == offset; });
   }
   std::vector<std::pair<uint64_t, Mbarrier>> all;
 };

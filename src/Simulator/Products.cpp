@@ -52,8 +52,7 @@ void nova::sim::watchRegisters(Code &code,
 static std::string waitAdvice(const WarpProducts &p, uint32_t group) {
   bool committed = group < p.open;
   return std::string("first ") +
-         (committed ? "" : "wgmma.commit_group, then ") +
-         "wgmma.wait_group " +
+         (committed ? "" : "wgmma.commit_group, then ") + "wgmma.wait_group " +
          std::to_string(committed ? p.open - 1 - group : 0);
 }
 
@@ -98,8 +97,8 @@ void Warp::useInProduct(uint32_t watched, uint32_t shape) {
     throw FaultFound{
         FaultKind::ProductPending,
         "uses a register otherwise than the product issued at " +
-            describeInst(*code, r.inst) + ", which still has it: " +
-            waitAdvice(products, r.group),
+            describeInst(*code, r.inst) +
+            ", which still has it: " + waitAdvice(products, r.group),
         {},
         {},
         {}};

@@ -31,10 +31,10 @@ struct WatchedRegister {
 
 struct WarpProducts {
   std::vector<WatchedRegister> registers;
-  bool fenced = false;       ///< There was a wgmma.fence.
-  uint32_t open = 1;         ///< The group that the next product is of.
-  uint32_t done = 0;         ///< Groups up to this one are complete.
-  bool any = false;          ///< Of the open group.
+  bool fenced = false;         ///< There was a wgmma.fence.
+  uint32_t open = 1;           ///< The group that the next product is of.
+  uint32_t done = 0;           ///< Groups up to this one are complete.
+  bool any = false;            ///< Of the open group.
   std::deque<uint32_t> counts; ///< Of the groups after `done`, at commit.
   uint64_t issued = 0;
 

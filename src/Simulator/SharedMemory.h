@@ -145,7 +145,8 @@ private:
                     bool async);
   Conflict checkWrite(const Cell &cell, const Clocks &clocks,
                       const Accessor &by, bool sameValue);
-  bool before(const Clocks &clocks, const Cell &cell, const Accessor &by) const {
+  bool before(const Clocks &clocks, const Cell &cell,
+              const Accessor &by) const {
     return cell.writeCount <= clocks.known(by.warp, cell.writer) ||
            (cell.writer == by.agent && cell.lane == by.lane);
   }

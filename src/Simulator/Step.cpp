@@ -77,8 +77,7 @@ bool Step::isResult(uint32_t launch, size_t position) const {
     if (const auto *count = std::get_if<int64_t>(&results->second.value)) {
       // Tensor maps stand behind the kernel's own arguments.
       size_t own = l.args.size();
-      while (own &&
-             std::holds_alternative<bundle::TensorMap>(l.args[own - 1]))
+      while (own && std::holds_alternative<bundle::TensorMap>(l.args[own - 1]))
         --own;
       return static_cast<int64_t>(position) >=
              static_cast<int64_t>(own) - *count;

@@ -53,15 +53,15 @@ TensorBox::rows(const std::array<int32_t, 5> &coordinates) const {
                  int64_t(coordinates[0]) * elementBytes;
     bool inside = true;
     for (unsigned d = 1; d < rank; ++d) {
-      int64_t index = coordinates[d] +
-                      static_cast<int64_t>(at[d] * map.elementStrides[d]);
+      int64_t index =
+          coordinates[d] + static_cast<int64_t>(at[d] * map.elementStrides[d]);
       inside &= index >= 0 && index < size(d);
       row.memory += index * static_cast<int64_t>(map.strides[d - 1]);
     }
     if (inside) {
       row.first = std::max<int64_t>(0, -int64_t(coordinates[0]));
-      row.end = std::min(static_cast<int64_t>(counts[0]),
-                         size(0) - coordinates[0]);
+      row.end =
+          std::min(static_cast<int64_t>(counts[0]), size(0) - coordinates[0]);
       row.first = std::min(row.first, std::max<int64_t>(row.end, 0));
       row.end = std::max(row.end, row.first);
     }
@@ -94,8 +94,8 @@ void TensorBox::load(const BoxRow &row, const uint8_t *from,
        end = static_cast<uint64_t>(row.end) * elementBytes;
   if (begin < end)
     std::memcpy(to + begin, from + begin, end - begin);
-  bool flushes = map.elementType == kFloat32Ftz ||
-                 map.elementType == kTfloat32Ftz;
+  bool flushes =
+      map.elementType == kFloat32Ftz || map.elementType == kTfloat32Ftz;
   bool rounds = map.elementType == kTfloat32 || map.elementType == kTfloat32Ftz;
   if (!flushes && !rounds)
     return;

@@ -33,9 +33,9 @@ inline uint64_t swizzledAddress(uint64_t address, unsigned span,
 
 /// Part of a row of a box, and whether it is inside the tensor.
 struct BoxRow {
-  uint64_t place = 0;  ///< In the box, bytes from its start.
-  int64_t memory = 0;  ///< Of the row's first element, in the map's memory.
-  int64_t first = 0;   ///< Elements [first, end) of the row are inside.
+  uint64_t place = 0; ///< In the box, bytes from its start.
+  int64_t memory = 0; ///< Of the row's first element, in the map's memory.
+  int64_t first = 0;  ///< Elements [first, end) of the row are inside.
   int64_t end = 0;
 };
 
@@ -47,9 +47,9 @@ public:
 
   const TensorMap &map;
   unsigned rank = 1, elementBytes = 1;
-  unsigned span = 0;      ///< Of the swizzle, in bytes.
-  uint64_t rowBytes = 0;  ///< Of the box.
-  uint64_t bytes = 0;     ///< Of the box; what its copy counts.
+  unsigned span = 0;     ///< Of the swizzle, in bytes.
+  uint64_t rowBytes = 0; ///< Of the box.
+  uint64_t bytes = 0;    ///< Of the box; what its copy counts.
 
   /// The bytes of a row as they are in shared memory: copied, rounded where the
   /// type says so, filled outside. `from` is the row's first element.

@@ -266,9 +266,14 @@ bool Warp::joinAtSync() {
     const Inst &inst = code->body[fragments[i].pc];
     uint32_t together = 0, active = 0;
     std::vector<uint32_t> parts;
+    // bar.warp.sync brings lanes together from anywhere (ISA 9.7.13.2).
+    auto meets = [&](const Fragment &f) {
+      return f.pc == fragments[i].pc ||
+             (inst.small == kWarpBarrier &&
+              code->body[f.pc].small == kWarpBarrier);
+    };
     for (uint32_t k = 0; k < fragments.size(); ++k)
-      if (fragments[k].state == Fragment::AtSync &&
-          fragments[k].pc == fragments[i].pc) {
+      if (fragments[k].state == Fragment::AtSync && meets(fragments[k])) {
         together |= fragments[k].mask;
         parts.push_back(k);
       }

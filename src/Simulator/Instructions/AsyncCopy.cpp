@@ -49,9 +49,9 @@ void issue(Warp &w, const Inst &i, uint32_t mask) {
                        "copies to another block's shared memory, expected its "
                        "own",
                        l, to, "shared"};
-    Conflict found = b.shared.beginAsync(
-        b.cluster.clocks, w.accessor(static_cast<uint8_t>(l)), at.offset, bytes,
-        false);
+    Conflict found = b.shared.beginAsync(b.cluster.clocks,
+                                         w.accessor(static_cast<uint8_t>(l)),
+                                         at.offset, bytes, false);
     if (found.kind != Conflict::None)
       faultConflict(w, b, l, to, true, found);
     uint8_t *place = b.shared.data() + at.offset;

@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// PTX ISA 9.7.13.1 (barrier, bar), 9.7.13.2 (bar.warp.sync). bar is barrier with
-// .aligned: all threads of a warp execute it, and it counts them as a warp.
+// PTX ISA 9.7.13.1 (barrier, bar), 9.7.13.2 (bar.warp.sync). bar is barrier
+// with .aligned: all threads of a warp execute it, and it counts them as a
+// warp.
 //
 //===----------------------------------------------------------------------===//
 #include "../Lanes.h"
@@ -98,6 +99,7 @@ bool decode(Decoder &d) {
     d.expectCount(1, 1);
     d.out.members = d.source(0, {'b', 32, false, "b32"});
     d.out.kind = Kind::Members;
+    d.out.small = kWarpBarrier;
     d.out.run = atWarpBarrier;
     return true;
   }

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // PTX ISA 9.7.9.25.4 and 9.7.9.27: cp.async.bulk, cp.async.bulk.tensor in tile
-// mode, prefetches, commit_group, wait_group. A copy is done when it is begun. What it
-// writes in shared memory is pending until the phase of its mbarrier ends, and
-// comes before those who have waited for that; what it reads there is held until
-// its bulk group is waited for.
+// mode, prefetches, commit_group, wait_group. A copy is done when it is begun.
+// What it writes in shared memory is pending until the phase of its mbarrier
+// ends, and comes before those who have waited for that; what it reads there is
+// held until its bulk group is waited for.
 //
 //===----------------------------------------------------------------------===//
 #include "../Access.h"
@@ -93,20 +93,19 @@ struct Destination {
 std::vector<Destination> destinationsOf(Warp &w, const Inst &i, unsigned lane,
                                         unsigned bytes, unsigned alignment) {
   const uint32_t *words = w.list(i);
-  SharedPlace to = sharedPlace(w, lane, sharedIn(w, words + kTo, lane), bytes,
-                               alignment);
+  SharedPlace to =
+      sharedPlace(w, lane, sharedIn(w, words + kTo, lane), bytes, alignment);
   SharedPlace barrier =
       sharedPlace(w, lane, sharedIn(w, words + kBarrier, lane), 8);
   if (to.block != barrier.block)
-    throw FaultFound{FaultKind::Undefined,
-                     "copies to the cluster's block " +
-                         std::to_string(to.block->rank) +
-                         " and counts on an mbarrier of block " +
-                         std::to_string(barrier.block->rank) +
-                         ", expected the same",
-                     lane,
-                     {},
-                     "shared"};
+    throw FaultFound{
+        FaultKind::Undefined,
+        "copies to the cluster's block " + std::to_string(to.block->rank) +
+            " and counts on an mbarrier of block " +
+            std::to_string(barrier.block->rank) + ", expected the same",
+        lane,
+        {},
+        "shared"};
   std::vector<Block> &blocks = w.block->cluster.blocks;
   if (words[kMask] == kNone)
     return {{to, barrier}};
@@ -151,7 +150,8 @@ void deliver(Warp &w, unsigned lane, const Destination &at,
   Conflict found = owner.shared.beginAsync(w.block->cluster.clocks, by,
                                            at.to.offset, bytes, true);
   if (found.kind != Conflict::None)
-    faultConflict(w, owner, lane, kSharedBase + at.to.offset, true, found, true);
+    faultConflict(w, owner, lane, kSharedBase + at.to.offset, true, found,
+                  true);
   uint8_t *memory = owner.shared.data();
   if (!span) {
     std::memcpy(memory + at.to.offset, content.data(), bytes);
@@ -194,8 +194,8 @@ void loadTensor(Warp &w, const Inst &i, uint32_t mask) {
     content.resize(box.bytes);
     for (const BoxRow &row : box.rows(coordinatesOf(w, i, l, box))) {
       if (row.first < row.end) {
-        auto from = static_cast<uint64_t>(row.memory +
-                                          row.first * box.elementBytes);
+        auto from =
+            static_cast<uint64_t>(row.memory + row.first * box.elementBytes);
         auto bytes =
             static_cast<uint64_t>(row.end - row.first) * box.elementBytes;
         if (from + bytes > m.size)
@@ -272,8 +272,7 @@ const uint8_t *readHeld(Warp &w, unsigned lane, uint64_t address,
   if (found.kind != Conflict::None)
     faultConflict(w, *at.block, lane, address, false, found, true);
   w.bulkReads.push_back({static_cast<uint8_t>(lane), w.bulkGroups[lane],
-                         by.inst,
-                         at.block->shared.hold(at.offset, bytes, by)});
+                         by.inst, at.block->shared.hold(at.offset, bytes, by)});
   return at.block->shared.data() + at.offset;
 }
 
@@ -318,9 +317,8 @@ void storeTensor(Warp &w, const Inst &i, uint32_t mask) {
       auto skip = static_cast<uint64_t>(row.first) * box.elementBytes;
       uint64_t bytes =
           static_cast<uint64_t>(row.end - row.first) * box.elementBytes;
-      uint8_t *to = writeRange(
-          w, l, box.map.memory,
-          static_cast<uint64_t>(row.memory) + skip, bytes);
+      uint8_t *to = writeRange(w, l, box.map.memory,
+                               static_cast<uint64_t>(row.memory) + skip, bytes);
       std::memcpy(to, content.data() + row.place + skip, bytes);
     }
   }

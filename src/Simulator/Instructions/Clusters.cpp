@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// PTX ISA 9.7.13.3 (barrier.cluster), 9.7.9.23 (mapa), 9.7.9.24 (getctarank), 9.7.19.5
-// (setmaxnreg), 9.7.13.14 (griddepcontrol: launches run one after another here, so
-// there is nothing to wait for).
+// PTX ISA 9.7.13.3 (barrier.cluster), 9.7.9.23 (mapa), 9.7.9.24
+// (getctarank), 9.7.19.5 (setmaxnreg), 9.7.13.14 (griddepcontrol: launches run
+// one after another here, so there is nothing to wait for).
 //
 //===----------------------------------------------------------------------===//
 #include "../Access.h"
@@ -94,9 +94,8 @@ template <typename T> void mapAddress(Warp &w, const Inst &i, uint32_t mask) {
                        {},
                        {}};
     uint64_t low = w.row<T>(i.op[1])[l] & ((uint64_t(1) << kRankShift) - 1);
-    w.row<T>(i.op[0])[l] =
-        static_cast<T>(low | uint64_t(rank) << kRankShift |
-                       static_cast<uint64_t>(i.immediate));
+    w.row<T>(i.op[0])[l] = static_cast<T>(low | uint64_t(rank) << kRankShift |
+                                          static_cast<uint64_t>(i.immediate));
   }
 }
 
@@ -125,8 +124,8 @@ bool decodeRank(Decoder &d) {
   d.out.run = [](Warp &w, const Inst &i, uint32_t mask) {
     for (uint32_t left = mask; left; left &= left - 1) {
       auto l = static_cast<unsigned>(std::countr_zero(left));
-      uint64_t address = i.aux ? w.row<uint64_t>(i.op[1])[l]
-                               : w.row<uint32_t>(i.op[1])[l];
+      uint64_t address =
+          i.aux ? w.row<uint64_t>(i.op[1])[l] : w.row<uint32_t>(i.op[1])[l];
       w.row<uint32_t>(i.op[0])[l] =
           static_cast<uint32_t>(address >> kRankShift & 0xff);
     }

@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// PTX ISA 9.7.13.4. Memory is changed in the order of execution here, so a fence
-// between threads has nothing to do; what orders accesses of warps is counted at
-// barriers (Clocks.h). A fence between proxies shows what is known here, and
-// what this warp did, to what it starts in the asynchronous proxy from now on,
-// and to others that it synchronises with. One of tensor maps has nothing to
-// do: they are parameters, which nobody changes.
+// PTX ISA 9.7.13.4. Memory is changed in the order of execution here, so a
+// fence between threads has nothing to do; what orders accesses of warps is
+// counted at barriers (Clocks.h). A fence between proxies shows what is known
+// here, and what this warp did, to what it starts in the asynchronous proxy
+// from now on, and to others that it synchronises with. One of tensor maps has
+// nothing to do: they are parameters, which nobody changes.
 //
 //===----------------------------------------------------------------------===//
 #include "../Lanes.h"
@@ -50,7 +50,8 @@ bool decode(Decoder &d) {
       d.expectCount(0, 0);
       d.take("shared::cta");
       d.take("shared::cluster");
-      if (!d.take("global")) // Of global memory alone: nothing is watched there.
+      if (!d.take(
+              "global")) // Of global memory alone: nothing is watched there.
         d.out.run = proxyFence;
     } else if (d.take("tensormap::generic")) {
       d.expectCount(0, 2);

@@ -133,8 +133,8 @@ template <Multiplicand T> float element(uint32_t bits, unsigned p) {
 
 /// Rows of the list: D (4 or 2), A, B, C; aux is K. Lane 4g + t (figures of
 /// 9.7.14.5), with P elements to a register: part p of register r is of A
-/// (g + 8 (r % 2), P t + p + 4 P (r / 2)), of B (P t + p + 4 P r, g). Of C and D
-/// it is (g + 8 (r / 2), 2 t + r % 2), in pairs (g + 8 r, 2 t + p).
+/// (g + 8 (r % 2), P t + p + 4 P (r / 2)), of B (P t + p + 4 P r, g). Of C and
+/// D it is (g + 8 (r / 2), 2 t + r % 2), in pairs (g + 8 r, 2 t + p).
 template <Multiplicand T, bool HalfAccumulator>
 void multiply(Warp &w, const Inst &i, uint32_t) {
   constexpr unsigned P = T == Multiplicand::Tf32 ? 1
@@ -201,8 +201,7 @@ void multiply(Warp &w, const Inst &i, uint32_t) {
         unsigned at = HalfAccumulator ? (g + 8 * r) * 8 + 2 * t
                                       : (g + 8 * (r / 2)) * 8 + 2 * t + r % 2;
         if constexpr (HalfAccumulator)
-          to[4 * g + t] =
-              toHalf(fc[at]) | uint32_t(toHalf(fc[at + 1])) << 16;
+          to[4 * g + t] = toHalf(fc[at]) | uint32_t(toHalf(fc[at + 1])) << 16;
         else if constexpr (integer)
           to[4 * g + t] = static_cast<uint32_t>(sums[at]);
         else

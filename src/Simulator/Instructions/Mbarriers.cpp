@@ -19,7 +19,8 @@ using namespace nova::sim;
 
 namespace {
 
-constexpr uint32_t kParity = 1, kTest = 2, kRelaxed = 4, kExpect = 8, kDrop = 16, kNoComplete = 32;
+constexpr uint32_t kParity = 1, kTest = 2, kRelaxed = 4, kExpect = 8,
+                   kDrop = 16, kNoComplete = 32;
 
 SharedPlace placeOf(Warp &w, const Inst &i, unsigned lane) {
   uint64_t address = addressOf(w, i, 1, lane);
@@ -38,9 +39,9 @@ void init(Warp &w, const Inst &i, uint32_t mask) {
     uint64_t bits = uint64_t(count) << 32 | ++w.block->cluster.clocks.now;
     uint8_t value[8];
     std::memcpy(value, &bits, 8);
-    Conflict found = at.block->shared.write(
-        w.block->cluster.clocks, w.accessor(static_cast<uint8_t>(l)), at.offset,
-        8, value);
+    Conflict found = at.block->shared.write(w.block->cluster.clocks,
+                                            w.accessor(static_cast<uint8_t>(l)),
+                                            at.offset, 8, value);
     if (found.kind != Conflict::None)
       faultConflict(w, *at.block, l, kSharedBase + at.offset, true, found);
     std::memcpy(at.block->shared.data() + at.offset, value, 8);
@@ -54,17 +55,16 @@ void invalidate(Warp &w, const Inst &i, uint32_t mask) {
     SharedPlace at = placeOf(w, i, l);
     Mbarrier &b = useMbarrier(w, l, *at.block, at.offset);
     if (!b.waiters.empty() || !b.copies.empty())
-      throw FaultFound{FaultKind::Phase,
-                       "ends the life of " +
-                           mbarrierName(*at.block, at.offset) +
-                           (b.copies.empty() ? ", for which warp " +
-                                                   std::to_string(
-                                                       b.waiters[0].warp->index) +
-                                                   " waits"
-                                             : ", whose copies are under way"),
-                       l,
-                       {},
-                       "shared"};
+      throw FaultFound{
+          FaultKind::Phase,
+          "ends the life of " + mbarrierName(*at.block, at.offset) +
+              (b.copies.empty()
+                   ? ", for which warp " +
+                         std::to_string(b.waiters[0].warp->index) + " waits"
+                   : ", whose copies are under way"),
+          l,
+          {},
+          "shared"};
     at.block->mbarriers.drop(at.offset);
   }
 }

@@ -105,8 +105,8 @@ void addRow(unsigned N, unsigned K, const float *a, const int32_t *ea,
 /// One row by integers: a product of two narrow elements is exact in float32,
 /// and once scaled less than 2^27 in magnitude, so eight of them fit.
 void addRowFast(unsigned N, unsigned K, const float *a, const int32_t *ea,
-                const float *b, const int32_t *eb, float *c,
-                const int32_t *ec, bool odd) {
+                const float *b, const int32_t *eb, float *c, const int32_t *ec,
+                bool odd) {
   for (unsigned n = 0; n < N; n += kWide) {
     Ints top = load<Ints>(ec + n);
     const Ints floor = Ints{} - 100;
@@ -123,8 +123,8 @@ void addRowFast(unsigned N, unsigned K, const float *a, const int32_t *ea,
     for (unsigned first = 0; first < K; first += 8) {
       Ints part{};
       for (unsigned k = first; k < std::min(first + 8, K); ++k)
-        part += __builtin_convertvector(
-            load<Floats>(b + k * N + n) * a[k] * up, Ints);
+        part += __builtin_convertvector(load<Floats>(b + k * N + n) * a[k] * up,
+                                        Ints);
       sum += __builtin_convertvector(part, Doubles);
     }
     // Cut to the 24 bits of a float32.

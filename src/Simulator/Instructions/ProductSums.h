@@ -28,8 +28,8 @@ constexpr unsigned kMostDepth = 32;
 /// c[m][n] += sum over k of a[m][k] b[k][n], for dense arrays of float32 that
 /// hold elements of a narrower type exactly. `least` is the exponent of the
 /// type's smallest normal number. Results are cut to float32; with `half` the
-/// accumulator is a float16, to which the caller rounds: then they are rounded to
-/// odd, which that does not spoil.
+/// accumulator is a float16, to which the caller rounds: then they are rounded
+/// to odd, which that does not spoil.
 void addProducts(unsigned M, unsigned N, unsigned K, const float *a,
                  const float *b, float *c, int32_t least, bool half);
 

@@ -16,8 +16,8 @@
 // made of. With k inside, rows follow at the swizzle's span, groups of 8 rows
 // at the stride offset, and without a swizzle the next 16 bytes of k at the
 // leading one. With k outside (16-bit types), 8 steps of k make a group; groups
-// follow at the stride offset and the next span of the other side at the leading
-// one; without a swizzle it is the other way round.
+// follow at the stride offset and the next span of the other side at the
+// leading one; without a swizzle it is the other way round.
 //
 //===----------------------------------------------------------------------===//
 #include "../Access.h"
@@ -38,7 +38,9 @@ constexpr unsigned kRows = 16, kDepthBytes = 32, kPiece = 16, kPieces = 2;
 constexpr unsigned kMostColumns = 256;
 
 /// Inst::immediate.
-constexpr int64_t kLeftInRegisters = 1, kNegateLeft = 2, kNegateRight = 4, kTurnLeft = 8, kTurnRight = 16, kHalfSums = 32, kAlwaysScale = 64, kNotScale = 128, kScaleNegated = 256;
+constexpr int64_t kLeftInRegisters = 1, kNegateLeft = 2, kNegateRight = 4,
+                  kTurnLeft = 8, kTurnRight = 16, kHalfSums = 32,
+                  kAlwaysScale = 64, kNotScale = 128, kScaleNegated = 256;
 
 struct MatrixDescriptor {
   explicit MatrixDescriptor(uint64_t bits)
@@ -190,13 +192,13 @@ void writeSums(Warp &w, const uint32_t *rows, unsigned columns, bool half,
     uint32_t *bits = w.row<uint32_t>(rows[r]);
     for (unsigned l = 0; l < kLanes; ++l) {
       if (half) {
-        const float *pair = from + (l / 4 + 8 * (r % 2)) * columns +
-                            8 * (r / 2) + 2 * (l % 4);
+        const float *pair =
+            from + (l / 4 + 8 * (r % 2)) * columns + 8 * (r / 2) + 2 * (l % 4);
         bits[l] = toHalf(pair[0]) | uint32_t(toHalf(pair[1])) << 16;
       } else {
-        bits[l] = std::bit_cast<uint32_t>(
-            from[(l / 4 + 8 * (r / 2 % 2)) * columns + 8 * (r / 4) +
-                 2 * (l % 4) + r % 2]);
+        bits[l] =
+            std::bit_cast<uint32_t>(from[(l / 4 + 8 * (r / 2 % 2)) * columns +
+                                         8 * (r / 4) + 2 * (l % 4) + r % 2]);
       }
     }
   }
@@ -219,8 +221,8 @@ uint64_t descriptorIn(Warp &w, uint32_t row, const char *which) {
 void joinWarpgroup(Warp &w, uint64_t left, uint64_t right) {
   Block &b = *w.block;
   uint32_t group = w.index / 4;
-  uint32_t warps = std::min<uint32_t>(
-      4, static_cast<uint32_t>(b.warps.size()) - 4 * group);
+  uint32_t warps =
+      std::min<uint32_t>(4, static_cast<uint32_t>(b.warps.size()) - 4 * group);
   if (warps < 4 || w.launched != kAllLanes)
     throw FaultFound{FaultKind::Undefined,
                      "a product by warp " + std::to_string(w.index) +
@@ -236,17 +238,17 @@ void joinWarpgroup(Warp &w, uint64_t left, uint64_t right) {
     order.issues.push_back({inst, left, right, 0});
   WarpgroupOrder::Issue &issue = order.issues[number];
   if (issue.inst != inst || issue.left != left || issue.right != right)
-    throw FaultFound{FaultKind::Divergence,
-                     "warp " + std::to_string(w.index) +
-                         " executes a product other than the one at " +
-                         describeInst(*w.code, issue.inst) +
-                         (issue.inst == inst ? ", with other descriptors,"
-                                             : "") +
-                         " that another warp of its warpgroup does: all four "
-                         "execute the same",
-                     {},
-                     {},
-                     {}};
+    throw FaultFound{
+        FaultKind::Divergence,
+        "warp " + std::to_string(w.index) +
+            " executes a product other than the one at " +
+            describeInst(*w.code, issue.inst) +
+            (issue.inst == inst ? ", with other descriptors," : "") +
+            " that another warp of its warpgroup does: all four "
+            "execute the same",
+        {},
+        {},
+        {}};
   if (++issue.warps == warps) {
     order.issues.pop_front();
     ++order.first;
@@ -263,11 +265,12 @@ template <Element T> void multiply(Warp &w, const Inst &i, uint32_t mask) {
   const uint32_t *list = w.list(i), *rows = list + kProductRows;
   const uint32_t *more = rows + list[kProductCount];
   if (mask != w.launched)
-    throw FaultFound{FaultKind::Divergence,
-                     "a product that not all threads of the warp execute",
-                     static_cast<uint32_t>(std::countr_zero(w.launched & ~mask)),
-                     {},
-                     {}};
+    throw FaultFound{
+        FaultKind::Divergence,
+        "a product that not all threads of the warp execute",
+        static_cast<uint32_t>(std::countr_zero(w.launched & ~mask)),
+        {},
+        {}};
   uint64_t left = leftHeld ? 0 : descriptorIn(w, more[0], "left");
   uint64_t right = descriptorIn(w, more[1], "right");
   joinWarpgroup(w, left, right);
@@ -362,7 +365,8 @@ void decodeProduct(Decoder &d) {
   unsigned columns = 0;
   size_t k = shape.find('k');
   if (shape.starts_with("m64n") && k != std::string::npos)
-    columns = static_cast<unsigned>(std::strtoul(shape.c_str() + 4, nullptr, 10));
+    columns =
+        static_cast<unsigned>(std::strtoul(shape.c_str() + 4, nullptr, 10));
   bool tf32 = ta.kind == 't';
   bool half = td.kind == 'f' && td.bits == 16;
   bool single = td.kind == 'f' && td.bits == 32;
