@@ -24,8 +24,7 @@
 //
 //   launch + max(that, DRAM bytes / DRAM bandwidth).
 //
-// Products of warpgroups run beside everything else (h = 0), after a wait that each
-// step costs.
+// Products of warpgroups run beside everything else (h = 0): WarpgroupModel.cpp.
 //
 // Only sums, products and quotients: the same numbers on every machine.
 //
@@ -49,9 +48,6 @@ static constexpr double kLaunch = 2e-6;
 static constexpr double kLatency = 600e-9;
 /// Share of the peak bandwidth that a stream of reads and writes gets.
 static constexpr double kDramShare = 0.9;
-/// Of a multiprocessor, a clock: 32 banks of 4 bytes (CUDA C++ Programming Guide,
-/// "Shared Memory").
-static constexpr double kSharedBytesPerClock = 128;
 /// L2 to one multiprocessor, a clock: 5120 bytes a clock over 108 (A100 paper).
 static constexpr double kL2BytesPerClock = 47;
 /// Conversions of a register a clock and multiprocessor (CUDA C++ Programming
@@ -61,20 +57,6 @@ static constexpr double kConversionsPerClock = 64;
 static constexpr double kLeastOverlap = 0.5, kWarpsToOverlap = 3;
 /// Registers that addresses, loop counters and masks take, beside data.
 static constexpr int64_t kOwnRegisters = 40;
-static constexpr int64_t kRegisterGranule = 8;
-/// Of roles of their own (src/TileLowering/Channels.cpp).
-static constexpr int64_t kCopierRegisters = 40, kMoverRegisters = 72, kMostRegisters = 240;
-/// Of a left operand in registers, one step of 128 bytes.
-static constexpr int64_t kLeftOperand = 16;
-/// Threads that share an allocation of registers; of a warpgroup, and its rows.
-static constexpr int64_t kWarpgroupThreads = 128, kWarpgroupRows = 64;
-/// What a step of a loop costs warpgroups beside the products, in clocks: they wait
-/// for a slot and for the products to end. Fitted to 4096^3 on an H200 (TF32, NT:
-/// 299 TFLOP/s with 128x128, 332 with 256x128).
-static constexpr double kStepClocks = 110;
-/// Share of its rate that wgmma reaches between these.
-static constexpr double kWgmmaShare = 0.92;
-
 static int64_t ceilDiv(int64_t a, int64_t b) { return b > 0 ? (a + b - 1) / b : 0; }
 static int64_t powerOfTwoPart(int64_t value) { return value & -value; }
 
@@ -150,72 +132,6 @@ double TileModel::productRate(ProductUnit unit) const {
   return rate / double(device.smCount);
 }
 
-/// The operand on the right of wgmma must have its depth inside if its elements have
-/// 4 bytes; the product is turned round if that helps. Is it written once more,
-/// transposed, by a role of its own?
-static bool turnsOperand(const ContractionDesc &contraction) {
-  return contraction.elementBytes == 4 && !contraction.leftDepthInner && !contraction.rightDepthInner;
-}
-
-int64_t config::warpgroupRegisters(const TileProblem &problem, const TileSchedule &schedule,
-                                   const target::Device &device) {
-  bool turns = std::any_of(problem.contractions.begin(), problem.contractions.end(), turnsOperand);
-  int64_t multiplying = schedule.warps * 32 / kWarpgroupThreads, groups = multiplying + 1 + turns;
-  int64_t start = device.registersPerSm / schedule.residentBlocks / (kWarpgroupThreads * groups) /
-                  kRegisterGranule * kRegisterGranule;
-  int64_t left = start * groups - kCopierRegisters - (turns ? kMoverRegisters : 0);
-  return std::min(kMostRegisters, left / std::max<int64_t>(multiplying, 1) / kRegisterGranule * kRegisterGranule);
-}
-
-void TileModel::addWarpgroupProduct(const ContractionDesc &contraction, Demand &demand) const {
-  int64_t m = tileElements(contraction.m), n = tileElements(contraction.n), k = tileElements(contraction.k);
-  AxisSet all = contraction.m;
-  for (const AxisSet *axes : {&contraction.n, &contraction.k, &contraction.batch})
-    all.insert(all.end(), axes->begin(), axes->end());
-  double points = volume(all, true), depth = points / double(m * n);
-  demand.products += 2 * points / (productRate(contraction.unit) * kWgmmaShare) + depth / double(k) * kStepClocks / clock;
-  // The left operand is read once, the right one for every 64 rows of it.
-  bool flipped = contraction.elementBytes == 4 && contraction.leftDepthInner && !contraction.rightDepthInner;
-  int64_t left = flipped ? n : m, right = flipped ? m : n;
-  double words = double(left + left / kWarpgroupRows * right);
-  // What is computed is written there first; what is turned is read, and written with
-  // every bank hit twice.
-  if (contraction.leftTensor < 0 || contraction.rightTensor < 0)
-    words += double(left + right);
-  if (turnsOperand(contraction))
-    words += double(3 * right);
-  demand.shared += words * double(contraction.elementBytes) * depth / (kSharedBytesPerClock * clock);
-}
-
-int64_t TileModel::warpgroupSharedBytes() const {
-  int64_t rings = 0, scratch = 0;
-  AxisSet seen;
-  for (const ContractionDesc &contraction : problem.contractions) {
-    int64_t m = tileElements(contraction.m), n = tileElements(contraction.n), k = tileElements(contraction.k);
-    int64_t staged = 0;
-    for (auto [tensor, side, axes] : {std::tuple(contraction.leftTensor, m, &contraction.m),
-                                      std::tuple(contraction.rightTensor, n, &contraction.n)}) {
-      int64_t bytes = side * k * contraction.elementBytes;
-      if (tensor < 0) {
-        staged += bytes;
-        continue;
-      }
-      if (std::find(seen.begin(), seen.end(), (unsigned)tensor) != seen.end())
-        continue;
-      seen.push_back(tensor);
-      auto moves = [&](const AxisSet &set) {
-        return std::any_of(set.begin(), set.end(), [&](unsigned axis) { return streamed(axis); });
-      };
-      rings += bytes * (moves(*axes) || moves(contraction.k) ? schedule.stages : 1);
-    }
-    if (turnsOperand(contraction))
-      rings += 2 * n * k * contraction.elementBytes;
-    scratch = std::max(scratch, staged);
-  }
-  // Barriers.
-  return rings + scratch + 1024;
-}
-
 void TileModel::addProducts(Demand &demand) const {
   for (const ContractionDesc &contraction : problem.contractions) {
     if (schedule.family == Family::Hopper) {
@@ -247,13 +163,8 @@ void TileModel::addProducts(Demand &demand) const {
 /// What is computed element by element need not be there all at once: what counts
 /// is what lives while something is made of whole tiles.
 int64_t TileModel::registers() const {
-  // What follows the loop of a lone product goes element by element, so that its
-  // sums are what lives; if it does not after all, ptxas says so.
-  if (schedule.family == Family::Hopper && problem.contractions.size() == 1) {
-    const ContractionDesc &product = problem.contractions.front();
-    int64_t sums = ceilDiv(tileElements(product.m) * tileElements(product.n), threads);
-    return sums + kLeftOperand + kOwnRegisters;
-  }
+  if (schedule.family == Family::Hopper && problem.contractions.size() == 1)
+    return warpgroupProductRegisters();
   int64_t steps = 1;
   for (const ValueDesc &value : problem.values)
     steps = std::max(steps, value.last + 1);
@@ -326,6 +237,15 @@ int64_t TileModel::unrolledFmas() const {
   return total;
 }
 
+int64_t TileModel::unrolledOperations() const {
+  double total = 0;
+  if (schedule.family == Family::Hopper && problem.contractions.size() == 1)
+    for (const WorkDesc &work : problem.work)
+      if (std::none_of(work.axes.begin(), work.axes.end(), [&](unsigned axis) { return streamed(axis); }))
+        total += volume(work.axes, true) * double(work.operations) / double(threads);
+  return int64_t(total);
+}
+
 //===----------------------------------------------------------------------===//
 // Time
 //===----------------------------------------------------------------------===//
@@ -379,6 +299,17 @@ double TileModel::dramBytes(int64_t blocks, int64_t resident) const {
           std::find(memory.axes.begin(), memory.axes.end(), axis) == memory.axes.end())
         again *= chunks(axis);
     bool fits = memory.bytes <= device.l2Bytes / 2;
+    // Once for each band of rows, if it does not have them.
+    if (schedule.rasterRows > 1) {
+      const AxisSet &rows = problem.contractions.front().m;
+      bool hasRows = std::any_of(rows.begin(), rows.end(), [&](unsigned axis) {
+        return std::find(memory.axes.begin(), memory.axes.end(), axis) != memory.axes.end();
+      });
+      int64_t bands = 1;
+      for (unsigned axis : rows)
+        bands *= problem.axes[axis].local ? 1 : chunks(axis);
+      again = hasRows ? 1 : ceilDiv(bands, schedule.rasterRows);
+    }
     total += double(memory.bytes) * double(fits ? 1 : std::max<int64_t>(1, std::min(again, waves)));
   }
   return total;
@@ -389,6 +320,7 @@ Prediction TileModel::predict() const {
   p.registers = registers();
   p.sharedBytes = sharedBytes();
   p.unrolledFmas = unrolledFmas();
+  p.unrolledOperations = unrolledOperations();
   p.blocks = blocks();
   p.blocksPerSm = resident(p.registers, p.sharedBytes);
   Demand demand;
@@ -419,6 +351,10 @@ Prediction TileModel::predict() const {
   double seconds = busy;
   if (waiting > busy)
     seconds = waiting, p.bound = Bound::Latency;
+  if (schedule.family == Family::Hopper && problem.contractions.size() == 1) {
+    p.bound = Bound::Products;
+    seconds = warpgroupSeconds(demand, count, p);
+  }
   double dram = dramBytes(p.blocks, p.blocksPerSm) / (device.dramBytesPerSecond * kDramShare);
   if (dram > seconds)
     seconds = dram, p.bound = Bound::Dram;

@@ -24,12 +24,23 @@ struct Demand {
   double products = 0, arithmetic = 0, shared = 0, l2 = 0;
 };
 
+/// Shared memory of a multiprocessor moves this in a clock: 32 banks of 4 bytes (CUDA
+/// C++ Programming Guide, "Shared Memory").
+inline constexpr double kSharedBytesPerClock = 128;
+inline constexpr int64_t kRegisterGranule = 8;
+/// Registers of a left operand of wgmma, one step of 128 bytes.
+inline constexpr int64_t kLeftOperand = 16;
+
 /// Shared memory that the driver takes for itself, for each block.
 inline constexpr int64_t kReservedSharedBytes = 1024;
 
 /// Registers that a thread which multiplies has in a schedule for warpgroups: what
 /// roles of their own leave (src/TileLowering/Channels.cpp divides them).
 int64_t warpgroupRegisters(const TileProblem &problem, const TileSchedule &schedule, const target::Device &device);
+
+/// Rows of tiles of a lone product that are best gone through together: see
+/// TileSchedule::rasterRows.
+int64_t rasterRows(const TileProblem &problem, const TileSchedule &schedule, const target::Device &device);
 
 class TileModel {
 public:
@@ -49,12 +60,15 @@ private:
   void addProducts(Demand &demand) const;
   void addWarpgroupProduct(const ContractionDesc &contraction, Demand &demand) const;
   int64_t warpgroupSharedBytes() const;
+  int64_t warpgroupProductRegisters() const;
   int64_t registers() const;
   int64_t sharedBytes() const;
   int64_t unrolledFmas() const;
+  int64_t unrolledOperations() const;
   int64_t blocks() const;
   int64_t resident(int64_t registers, int64_t sharedBytes) const;
   int64_t steps() const;
+  double warpgroupSeconds(const Demand &demand, int64_t count, Prediction &p) const;
   double dramBytes(int64_t blocks, int64_t resident) const;
 
   const TileProblem &problem;
