@@ -254,8 +254,10 @@ NOVA_RT_API nova_rt_status_t nova_rt_instance_bind_output(
 /* Binds all buffers: one address per input and per output, in their order;
  * those of outputs that update an input are ignored. Nothing changed: one
  * comparison of the two arrays. A changed address: at the next launch only
- * those nodes of the graph that use it are updated. On failure those before it
- * are bound. */
+ * those nodes of the graph that use it are updated. Addresses that come back,
+ * as those of a caller who alternates between sets of buffers do: up to four
+ * sets are kept ready, and cost comparisons. On failure those before it are
+ * bound. */
 NOVA_RT_API nova_rt_status_t nova_rt_instance_bind(nova_rt_instance_t *instance,
                                                    void *const *inputs,
                                                    size_t input_count,
@@ -265,7 +267,9 @@ NOVA_RT_API nova_rt_status_t nova_rt_instance_bind(nova_rt_instance_t *instance,
 /* Runs the step once. host: returns when it is done, `stream` must be NULL;
  * the results do not depend on the number of threads. GPU: enqueues on the
  * CUstream (NULL: the default stream of the context); the first launch builds
- * the graph. A launch that fails on the GPU is reported by a later call. */
+ * the graph. Steps of one instance run one after the other, also when they are
+ * launched on several streams, of which none may be destroyed while a step runs
+ * on it. A launch that fails on the GPU is reported by a later call. */
 NOVA_RT_API nova_rt_status_t
 nova_rt_instance_launch(nova_rt_instance_t *instance, void *stream);
 
@@ -285,7 +289,8 @@ typedef struct nova_rt_instance_info_t {
   uint32_t threads;   /* 0 for a GPU */
   int32_t launch;     /* NOVA_RT_LAUNCH_...; host: NOVA_RT_LAUNCH_PLAIN */
   uint64_t launches;  /* steps that were launched */
-  uint64_t graph_builds;
+  uint64_t graph_builds; /* executable graphs that were made: one, and one for
+                            each set of addresses that came back */
   uint64_t graph_nodes;
   uint64_t node_updates; /* nodes that got new addresses, over all launches */
 } nova_rt_instance_info_t;

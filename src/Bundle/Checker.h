@@ -13,6 +13,7 @@
 
 #include "nova/Bundle/Manifest.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -69,6 +70,12 @@ void checkArena(Checker &checker, const Target &target,
 /// have passed: LaunchCheck.cpp.
 void checkLaunch(Checker &checker, const Manifest &manifest,
                  const Target &target, size_t index, const std::string &path);
+
+/// The rules of a tensormap: TensorMapCheck.cpp. `reach` is asked once, for the
+/// bytes from the map's memory on, with the path of that.
+void checkTensorMap(Checker &checker, const TensorMap &map,
+                    const std::function<uint64_t(const std::string &)> &reach,
+                    const std::string &path);
 
 } // namespace nova::bundle
 

@@ -119,26 +119,12 @@ private:
           dtypeBytes(immediate->type) == 0)
         c.fail(path + ".type", Checker::quote(immediate->type), "a dtype");
     } else if (expect(ParamKind::TensorMap, "a tensormap")) {
-      tensorMap(std::get<TensorMap>(arg), path + ".tensormap");
+      const auto &map = std::get<TensorMap>(arg);
+      checkTensorMap(
+          c, map,
+          [&](const std::string &memory) { return reach(map.memory, memory); },
+          path + ".tensormap");
     }
-  }
-
-  void tensorMap(const TensorMap &map, const std::string &path) {
-    if (map.rank < 1 || map.rank > 5)
-      return c.fail(path + ".rank", map.rank, "1 to 5");
-    auto length = [&](const char *key, const std::vector<uint64_t> &values,
-                      size_t expected) {
-      if (values.size() != expected)
-        c.fail(path + "." + key, Checker::list(values),
-               std::to_string(expected) + " integers for rank " +
-                   std::to_string(map.rank));
-    };
-    length("sizes", map.sizes, map.rank);
-    length("strides", map.strides, map.rank - 1);
-    length("box", map.box, map.rank);
-    length("element_strides", map.elementStrides, map.rank);
-    if (!c.failed())
-      reach(map.memory, path + ".memory");
   }
 
   void transfer(const Launch &l, const std::string &path) {

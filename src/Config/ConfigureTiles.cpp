@@ -1,191 +1,170 @@
-//===- ConfigureTiles.cpp - A default schedule of tiles --------------------===//
+//===- ConfigureTiles.cpp - Candidates, ranked -----------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "nova/Config/Configure.h"
+//
+// Enumerate, drop what cannot run, predict, rank. What is as fast as another by
+// less than the model can tell keeps the order of enumeration.
+//
+//===----------------------------------------------------------------------===//
+#include "TileCandidates.h"
+#include "TileModel.h"
 
 #include <algorithm>
 
+using namespace nova;
 using namespace nova::config;
 
-/// Below this much of a power of two a tile leaves lanes idle.
-static constexpr int64_t kSmallestCore = 16;
+/// Registers a thread can address (every compute capability so far).
+static constexpr int64_t kMaxRegisters = 255;
+/// Straight-line multiply-adds of one thread, beyond which ptxas takes minutes and
+/// its allocation of registers gets worse with every one.
+static constexpr int64_t kMaxUnrolledFmas = 2048;
+/// The best by time, and as many again that need fewer registers.
+static constexpr size_t kBest = 4, kFrugal = 4;
+/// Of what cannot run, so many are named.
+static constexpr size_t kDropped = 5;
 
-int64_t nova::config::tileExtent(int64_t extent, int64_t limit) {
-  extent = std::min(extent, limit);
-  int64_t best = 1;
-  while (best < extent)
-    best *= 2;
-  for (int64_t odd : {3, 5, 7})
-    for (int64_t core = kSmallestCore; core * odd < best; core *= 2)
-      if (core * odd >= extent)
-        best = core * odd;
-  return best;
+std::string_view config::familyName(Family family) {
+  return family == Family::Hopper ? "hopper" : "portable";
 }
 
-namespace {
-/// Elements of the largest tile; with 128 threads, 32 a thread.
-constexpr int64_t kElements = 4096;
-/// Elements where nothing is reduced: enough loads in flight, many blocks.
-constexpr int64_t kElementwise = 1024;
-/// The longest row that stays in registers.
-constexpr int64_t kResident = 8192;
-constexpr int64_t kRowChunk = 2048;
-/// Positions of updates that are compared with a tile at a time.
-constexpr int64_t kPositions = 256;
-/// Of products: rows and columns of the result, and depth of a step.
-constexpr int64_t kRows = 64, kColumns = 64, kDepth = 32;
-/// The same where the result has tiles of that size for every multiprocessor and
-/// little is computed around the product: twice the work for each byte read.
-constexpr int64_t kLargeSide = 128, kLargeWarps = 8;
-/// Operands and results of a kernel around whose product little is computed.
-constexpr int64_t kFewTensors = 12;
-/// So many products in one kernel (an attention's gradients) have as many results
-/// alive in registers: what they share is taken in shorter chunks.
-constexpr size_t kManyProducts = 3;
-constexpr int64_t kManyChunk = 32;
-/// A depth up to this is taken at once where the operand serves two products.
-constexpr int64_t kSharedDepth = 128;
-constexpr size_t kTileRank = 3;
-
-int64_t widest(const TileProblem &problem, const std::vector<unsigned> &axes) {
-  int64_t best = -1;
-  for (unsigned axis : axes)
-    if (best < 0 || problem.axes[axis].extent > problem.axes[best].extent)
-      best = axis;
-  return best;
+bool config::sameShape(const TileSchedule &a, const TileSchedule &b) {
+  return a.tile == b.tile && a.warps == b.warps && a.family == b.family;
 }
 
-void products(const TileProblem &problem, TileSchedule &schedule) {
-  bool several = problem.contractions.size() > 1;
-  auto grow = [&](int64_t axis, int64_t limit) {
-    if (axis >= 0)
-      schedule.tile[axis] = std::max(schedule.tile[axis], tileExtent(problem.axes[axis].extent, limit));
+std::string config::describe(const TileSchedule &schedule) {
+  std::string text = "tile";
+  for (int64_t tile : schedule.tile)
+    text += " " + std::to_string(tile);
+  text += ", " + std::to_string(schedule.warps) + " warps";
+  if (schedule.stages > 1)
+    text += ", " + std::to_string(schedule.stages) + " stages";
+  if (schedule.family != Family::Portable)
+    text += ", " + std::string(familyName(schedule.family));
+  return text;
+}
+
+/// "8.4 us", two digits at least.
+static std::string timeText(int64_t ns) {
+  auto decimal = [](int64_t tenths) { return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10); };
+  if (ns < 1'000'000)
+    return decimal(ns / 100) + " us";
+  return decimal(ns / 100'000) + " ms";
+}
+
+/// Times that the model cannot tell apart are equal: five bits of them count.
+static int64_t coarse(int64_t ns) {
+  int64_t unit = 1;
+  while (ns / unit >= 32)
+    unit *= 2;
+  return ns / unit * unit;
+}
+
+/// Why it cannot run; empty if it can.
+static std::string illegal(const TileProblem &problem, const TileSchedule &schedule, const Prediction &p, const target::Device &device) {
+  auto over = [](int64_t value, const char *what, int64_t limit) {
+    return std::to_string(value) + " " + what + ", at most " + std::to_string(limit);
   };
-  bool large = false;
-  if (!several && problem.tensors <= kFewTensors) {
-    const ContractionDesc &contraction = problem.contractions.front();
-    int64_t m = widest(problem, contraction.m), n = widest(problem, contraction.n);
-    int64_t tiles = 1;
-    for (int64_t i = 0; i < (int64_t)problem.axes.size(); ++i)
-      if (!problem.axes[i].local)
-        tiles *= i == m || i == n ? (problem.axes[i].extent + kLargeSide - 1) / kLargeSide : problem.axes[i].extent;
-    large = m >= 0 && n >= 0 && problem.axes[m].extent >= kLargeSide && problem.axes[n].extent >= kLargeSide &&
-            tiles >= problem.multiprocessors;
-  }
-  if (large)
-    schedule.warps = kLargeWarps;
-  int64_t chunk = problem.contractions.size() < kManyProducts ? kRows : kManyChunk;
-  for (const ContractionDesc &contraction : problem.contractions) {
-    for (auto [axes, limit] : {std::pair(&contraction.m, large ? kLargeSide : kRows),
-                               std::pair(&contraction.n, large ? kLargeSide : kColumns)}) {
-      int64_t axis = widest(problem, *axes);
-      if (axis >= 0 && problem.axes[axis].local)
-        grow(axis, problem.axes[axis].extent <= kSharedDepth ? kSharedDepth : std::min(limit, chunk));
-      else
-        grow(axis, limit);
-    }
-    int64_t depth = widest(problem, contraction.k);
-    if (depth >= 0)
-      grow(depth, !several ? kDepth : problem.axes[depth].extent <= kSharedDepth ? kSharedDepth : chunk);
-  }
-  schedule.reason = "products of tiles";
+  int64_t threads = schedule.warps * 32;
+  int64_t registers = schedule.family == Family::Hopper
+                          ? warpgroupRegisters(problem, schedule, device)
+                          : std::min(kMaxRegisters, device.registersPerSm / threads);
+  if (p.registers > registers)
+    return over(p.registers, "registers a thread", registers);
+  int64_t shared = std::min(device.sharedBytesPerBlock,
+                            device.sharedBytesPerSm / schedule.residentBlocks - kReservedSharedBytes);
+  if (p.sharedBytes > shared)
+    return over(p.sharedBytes, "bytes of shared memory", shared);
+  if (p.unrolledFmas > kMaxUnrolledFmas)
+    return over(p.unrolledFmas, "multiply-adds in a row", kMaxUnrolledFmas);
+  return {};
 }
 
-/// Rows that are reduced along the contiguous axis: as many as fit.
-/// Columns that are: some of them, and a chunk of the long axis.
-void rows(const TileProblem &problem, TileSchedule &schedule) {
-  std::vector<unsigned> reduced;
-  for (unsigned i = 0; i < problem.axes.size(); ++i)
-    if (problem.axes[i].local)
-      reduced.push_back(i);
-  int64_t along = widest(problem, reduced);
-  int64_t inner = problem.innermost.empty() ? along : problem.innermost.front();
-  int64_t elements = 1;
-  if (problem.axes[inner].local) {
-    int64_t extent = problem.axes[inner].extent;
-    schedule.tile[inner] = elements = tileExtent(extent, extent <= kResident ? kResident : kRowChunk);
-    schedule.reason = "rows of " + std::to_string(extent);
-  } else {
-    schedule.tile[inner] = elements = tileExtent(problem.axes[inner].extent, 32);
-    schedule.tile[along] = tileExtent(problem.axes[along].extent, 128);
-    elements *= schedule.tile[along];
-    schedule.reason = "columns of " + std::to_string(problem.axes[along].extent);
-  }
-  size_t rank = 0;
-  for (int64_t tile : schedule.tile)
-    rank += tile > 1;
-  // More rows to a block while the tile has room, the innermost first.
-  for (unsigned axis : problem.innermost) {
-    int64_t room = kElements / elements;
-    if (schedule.tile[axis] > 1 || room < 2 || rank == kTileRank)
-      continue;
-    int64_t limit = 1;
-    while (limit * 2 <= std::min<int64_t>(room, problem.axes[axis].local ? kElements : 16))
-      limit *= 2;
-    schedule.tile[axis] = tileExtent(problem.axes[axis].extent, limit);
-    elements *= schedule.tile[axis];
-    rank += schedule.tile[axis] > 1;
-  }
+static void explain(TileSchedule &schedule, const Prediction &p, const target::Device &device) {
+  std::string kind = schedule.reason;
+  schedule.registers = p.registers;
+  schedule.sharedBytes = p.sharedBytes;
+  schedule.predictedNs = int64_t(p.seconds * 1e9 + 0.5);
+  schedule.reason = kind + ": " + describe(schedule) + ": " + std::to_string(p.blocks) + " blocks, " +
+                    std::to_string(p.blocksPerSm) + " at once on each of " + std::to_string(device.smCount) +
+                    " SMs; " + timeText(schedule.predictedNs) + ", bound by " + std::string(boundName(p.bound));
 }
 
-/// Sums of what data selects: positions are looked at one by one, so that a tile
-/// of the result is as large as registers allow, and whole rows before many.
-void selections(const TileProblem &problem, TileSchedule &schedule) {
-  int64_t room = kElements;
-  for (bool selected : {false, true})
-    for (unsigned axis : problem.innermost) {
-      if (problem.axes[axis].local || problem.axes[axis].selected != selected || room < 2)
+/// The best shapes (tile and warps), each with its best depth of rings and the least
+/// one, if the lowering finds less shared memory than thought; then those that need at most three quarters of the registers of
+/// all before them: if ptxas spills, one of them will not.
+static std::vector<TileSchedule> shortList(std::vector<TileSchedule> ranked) {
+  std::vector<TileSchedule> list;
+  size_t shapes = 0;
+  int64_t least = INT64_MAX;
+  for (TileSchedule &schedule : ranked) {
+    auto same = std::find_if(list.begin(), list.end(), [&](const TileSchedule &other) {
+      return sameShape(schedule, other);
+    });
+    if (same != list.end()) {
+      auto second = std::find_if(same + 1, list.end(), [&](const TileSchedule &other) {
+        return sameShape(schedule, other);
+      });
+      if (schedule.stages >= (second == list.end() ? same : second)->stages)
         continue;
-      int64_t limit = 1;
-      while (limit * 2 <= room)
-        limit *= 2;
-      schedule.tile[axis] = tileExtent(problem.axes[axis].extent, limit);
-      room /= schedule.tile[axis];
+      if (second != list.end())
+        list.erase(second);
+      list.push_back(std::move(schedule));
+      continue;
     }
-  // Positions are compared a chunk at a time.
-  for (unsigned axis = 0; axis < problem.axes.size(); ++axis)
-    if (problem.axes[axis].local && problem.axes[axis].reduced)
-      schedule.tile[axis] = tileExtent(problem.axes[axis].extent, kPositions);
-  schedule.reason = "rows that data selects";
-}
-
-void elements(const TileProblem &problem, TileSchedule &schedule) {
-  int64_t room = kElementwise;
-  size_t rank = 0;
-  for (unsigned axis : problem.innermost) {
-    if (room < 2 || rank == kTileRank)
-      break;
-    int64_t limit = 1;
-    while (limit * 2 <= room)
-      limit *= 2;
-    int64_t tile = tileExtent(problem.axes[axis].extent, limit);
-    schedule.tile[axis] = tile;
-    room /= tile;
-    rank += tile > 1;
+    bool frugal = shapes < kBest + kFrugal && schedule.registers <= least / 4 * 3;
+    if (shapes >= kBest && !frugal)
+      continue;
+    ++shapes;
+    least = std::min(least, schedule.registers);
+    list.push_back(std::move(schedule));
   }
-  schedule.reason = "elements";
+  return list;
 }
-} // namespace
 
-TileSchedule nova::config::configureTiles(const TileProblem &problem) {
-  TileSchedule schedule;
-  schedule.tile.assign(problem.axes.size(), 1);
-  bool local = std::any_of(problem.axes.begin(), problem.axes.end(), [](const AxisDesc &axis) { return axis.local; });
-  bool selected = std::any_of(problem.axes.begin(), problem.axes.end(),
-                              [](const AxisDesc &axis) { return axis.selected; });
-  if (selected && problem.contractions.empty())
-    selections(problem, schedule);
-  else if (!problem.contractions.empty())
-    products(problem, schedule);
-  else if (local)
-    rows(problem, schedule);
-  else
-    elements(problem, schedule);
-  schedule.reason += ": tile";
-  for (int64_t tile : schedule.tile)
-    schedule.reason += " " + std::to_string(tile);
-  return schedule;
+TileChoice config::configureTiles(const TileProblem &problem, const target::Device &device) {
+  TileChoice choice;
+  std::vector<TileSchedule> legal, others;
+  std::vector<std::pair<int64_t, std::string>> reasons;
+  for (TileSchedule &schedule : enumerate(problem, device)) {
+    Prediction p = predict(problem, schedule, device);
+    explain(schedule, p, device);
+    std::string why = illegal(problem, schedule, p, device);
+    if (why.empty()) {
+      legal.push_back(std::move(schedule));
+      continue;
+    }
+    reasons.push_back({schedule.predictedNs, describe(schedule) + ": " + why});
+    others.push_back(std::move(schedule));
+  }
+  auto sooner = [](const TileSchedule &a, const TileSchedule &b) {
+    return coarse(a.predictedNs) < coarse(b.predictedNs);
+  };
+  if (legal.empty()) {
+    // The model only estimates: what needs least may fit.
+    std::stable_sort(others.begin(), others.end(), [](const TileSchedule &a, const TileSchedule &b) {
+      return a.registers < b.registers;
+    });
+    others.resize(std::min(others.size(), kBest));
+    legal = std::move(others);
+  }
+  std::stable_sort(legal.begin(), legal.end(), sooner);
+  choice.candidates = shortList(std::move(legal));
+  // What would have been faster is worth a word.
+  std::stable_sort(reasons.begin(), reasons.end(),
+                   [](const auto &a, const auto &b) { return a.first < b.first; });
+  size_t faster = std::count_if(reasons.begin(), reasons.end(), [&](const auto &reason) {
+    return reason.first < choice.candidates.front().predictedNs;
+  });
+  for (size_t i = 0; i < std::min(faster, kDropped); ++i)
+    choice.dropped.push_back(std::move(reasons[i].second));
+  if (reasons.size() > choice.dropped.size())
+    choice.dropped.push_back((choice.dropped.empty() ? "" : "and ") +
+                             std::to_string(reasons.size() - choice.dropped.size()) +
+                             (choice.dropped.empty() ? "" : " more") +
+                             (faster > kDropped ? "" : ", none of them faster"));
+  return choice;
 }

@@ -95,6 +95,7 @@ Status Compiler::runStage(Stage stage, ModuleOp module,
                           const target::Device *device) {
   PipelineOptions pipeline;
   pipeline.noFusion = options.noFusion;
+  pipeline.precision = options.matmul;
   if (device)
     pipeline.device = device->name;
   PassManager manager(&context(), ModuleOp::getOperationName());

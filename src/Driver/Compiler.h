@@ -92,7 +92,11 @@ public:
   const std::vector<KernelDone> &kernels() const { return compiledKernels; }
   /// What was emitted while the module was made.
   const Diagnostics *diagnostics() const { return collected.get(); }
-  /// What the passes decided, and the schedule of each kernel; one line each.
+  /// What the passes said of their decisions, one line each.
+  std::vector<std::string> remarks() const {
+    return collected ? collected->remarks() : std::vector<std::string>();
+  }
+  /// That, and the schedule of each kernel.
   std::vector<std::string> explanation() const;
   /// provenance.json: when, where, by which build, how long.
   std::string provenance() const;

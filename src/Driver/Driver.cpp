@@ -12,6 +12,7 @@
 #include "Verbs.h"
 #include "nova/Driver/Options.h"
 
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cstdio>
@@ -23,6 +24,11 @@ using namespace nova::driver;
 
 static Status dispatch(Options &options) {
   switch (options.verb) {
+  case Verb::Explain:
+    // A bundle has its targets.
+    if (llvm::sys::fs::is_directory(options.operands[0]))
+      return explainVerb(options);
+    [[fallthrough]];
   case Verb::Compile:
   case Verb::Verify: {
     std::string said;
@@ -33,8 +39,9 @@ static Status dispatch(Options &options) {
       return status;
     if (!said.empty())
       note(said);
-    return options.verb == Verb::Compile ? compileVerb(options)
-                                         : verifyVerb(options);
+    return options.verb == Verb::Compile   ? compileVerb(options)
+           : options.verb == Verb::Explain ? explainVerb(options)
+                                           : verifyVerb(options);
   }
   case Verb::Check:
     return checkVerb(options);
@@ -48,7 +55,6 @@ static Status dispatch(Options &options) {
     return opsVerb(options);
   case Verb::Version:
     return versionVerb(options);
-  case Verb::Explain:
   case Verb::Diff:
   case Verb::Cache:
     break; // parseOptions() lets no verb through that is not available.

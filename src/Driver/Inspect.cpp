@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "ManifestText.h"
 #include "Verbs.h"
 #include "nova/Bundle/Bundle.h"
 #include "nova/Support/File.h"
@@ -23,27 +24,6 @@ using namespace nova::bundle;
 
 /// How many kernels the summary lists.
 static constexpr size_t kShownKernels = 12;
-
-static std::string text(const AttrValue &value) {
-  struct Print {
-    std::string operator()(int64_t v) { return std::to_string(v); }
-    std::string operator()(bool v) { return v ? "true" : "false"; }
-    std::string operator()(const std::string &v) { return v; }
-    std::string operator()(const std::vector<AttrValue> &v) {
-      std::string out;
-      for (const AttrValue &element : v)
-        out += (out.empty() ? "" : ",") + text(element);
-      return "[" + out + "]";
-    }
-    std::string operator()(const Attributes &v) {
-      std::string out;
-      for (const auto &[name, element] : v)
-        out += (out.empty() ? "" : " ") + name + "=" + text(element);
-      return out;
-    }
-  };
-  return std::visit(Print(), value.value);
-}
 
 static std::string text(const std::array<uint64_t, 3> &sizes) {
   return llvm::formatv("{0} x {1} x {2}", sizes[0], sizes[1], sizes[2]).str();
@@ -194,7 +174,10 @@ static void printKernel(const Manifest &manifest, const Target &target,
      << manifest.blobs[kernel.blob].digest << "\n"
      << "grid      " << text(kernel.grid) << ", block " << text(kernel.block)
      << ", cluster " << text(kernel.cluster) << "\n"
-     << "schedule  " << text(kernel.schedule) << "\n";
+     << "schedule  ";
+  Attributes schedule = kernel.schedule;
+  schedule.erase("candidates"), schedule.erase("dropped");
+  os << text(schedule) << "\n" << candidatesText(kernel.schedule, "          ");
   if (target.name != "host")
     os << "uses      " << kernel.registers << " registers, "
        << (kernel.spillBytes

@@ -21,6 +21,7 @@ Status checkVerb(const Options &options);
 Status inspectVerb(const Options &options);
 Status runVerb(const Options &options);
 Status verifyVerb(const Options &options);
+Status explainVerb(const Options &options);
 Status targetsVerb(const Options &options);
 Status opsVerb(const Options &options);
 Status versionVerb(const Options &options);

@@ -9,6 +9,7 @@
 
 #include "nova/IR/Nova.h"
 #include "nova/Tile/Tile.h"
+#include "nova/TileLowering/Passes.h"
 
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -105,6 +106,25 @@ static std::array<uint32_t, 3> clusterOf(ModuleOp module) {
   return cluster;
 }
 
+static std::vector<TensorMapParam> tensorMapsOf(ModuleOp module) {
+  std::vector<TensorMapParam> result;
+  for (auto function : module.getOps<LLVM::LLVMFuncOp>()) {
+    auto maps = function->getAttrOfType<ArrayAttr>(kTensorMapsAttr);
+    if (!maps)
+      continue;
+    for (auto map : maps.getAsRange<DictionaryAttr>()) {
+      auto list = [&](StringRef name) {
+        ArrayRef<int64_t> values = map.getAs<DenseI64ArrayAttr>(name).asArrayRef();
+        return std::vector<uint64_t>(values.begin(), values.end());
+      };
+      result.push_back({(unsigned)map.getAs<IntegerAttr>("argument").getInt(),
+                        map.getAs<StringAttr>("element").str(), list("sizes"),
+                        list("strides"), list("box")});
+    }
+  }
+  return result;
+}
+
 Expected<GpuKernelCode> compileGpuKernel(const GpuKernelModule &lowered,
                                          StringRef kernel,
                                          const target::Device &device,
@@ -113,6 +133,7 @@ Expected<GpuKernelCode> compileGpuKernel(const GpuKernelModule &lowered,
   code.threads = lowered.threads;
   code.dynamicSharedBytes = lowered.dynamicSharedBytes;
   code.cluster = clusterOf(*lowered.module);
+  code.tensorMaps = tensorMapsOf(*lowered.module);
   if (code.threads < 1 || code.threads > kMaxThreads)
     return beyond(kernel, device, "threads of a block:", code.threads,
                   kMaxThreads);

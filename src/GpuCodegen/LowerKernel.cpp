@@ -18,14 +18,6 @@ using namespace mlir;
 
 namespace nova {
 
-// Depths of the rings to try: the first with which two blocks fit into a
-// multiprocessor's shared memory, else the first with which one does. Four slots
-// hide the latency of DRAM behind products of 32 deep tiles; below two there is
-// no ring.
-
-/// Shared memory that the driver takes for itself, for each block.
-static constexpr int64_t kReservedSharedBytes = 1024;
-
 /// What locations call the text of a tile program; it is no file.
 static constexpr char kListingName[] = "tiles";
 
@@ -57,7 +49,7 @@ Expected<GpuKernelModule> lowerKernelToNvvm(func::FuncOp kernel,
                                             const GpuLoweringOptions &options) {
   MLIRContext *context = kernel.getContext();
   CollectDiagnostics diagnostics(context);
-  auto fail = [&](ErrorCode code, StringRef otherwise) {
+  auto fail = [&](ErrorCode code, const std::string &otherwise) {
     std::string said = diagnostics.take();
     if (said.empty())
       said = ("kernel '" + kernel.getSymName() + "' for " + device.name + ": " + otherwise).str();
@@ -81,48 +73,43 @@ Expected<GpuKernelModule> lowerKernelToNvvm(func::FuncOp kernel,
   if (!program)
     return fail(ErrorCode::Internal, "became no tile program");
   copyAlignments(kernel, program);
+  auto family = kernel->getAttrOfType<StringAttr>(attr::family);
+  if (device.warpgroups && family && family.getValue() == "hopper")
+    program->setAttr(tile::attr::asynchronous, UnitAttr::get(context));
+  if (auto resident = kernel->getAttrOfType<IntegerAttr>(attr::residentBlocks))
+    program->setAttr(tile::attr::residentBlocks, resident);
   if (failed(run(*tiled, buildTiled)))
     return fail(ErrorCode::Internal, "no layouts for its tiles");
 
   GpuKernelModule result;
-  result.threads = program->getAttrOfType<IntegerAttr>(tile::attr::warps).getInt() * kWarpSize;
+  const uint32_t ownThreads = program->getAttrOfType<IntegerAttr>(tile::attr::warps).getInt() * kWarpSize;
+  result.threads = ownThreads;
   if (options.last == KernelStage::Tiled) {
     result.module = std::move(tiled);
     return result;
   }
-  Builder builder(context);
-  const int64_t half = device.sharedBytesPerSm / 2 - kReservedSharedBytes;
-  const int64_t whole = device.sharedBytesPerBlock;
-  const std::pair<int64_t, int64_t> attempts[] = {{4, half},  {3, half},  {4, whole},
-                                                  {3, whole}, {2, whole}, {1, whole}};
-  for (auto [stages, limit] : attempts) {
-    OwningOpRef<ModuleOp> module = tiled->clone();
-    func::FuncOp candidate = programOf(*module);
-    if (!candidate->hasAttr(tile::attr::stages))
-      candidate->setAttr(tile::attr::stages, builder.getI64IntegerAttr(stages));
-    if (failed(run(*module, buildPipelined)))
-      return fail(ErrorCode::Internal, "cannot be pipelined");
-    // From here on an operation's location is its line in this text.
-    result.listing.clear();
-    llvm::raw_string_ostream listing(result.listing);
-    generateLocationsFromIR(listing, kListingName, *module,
-                            OpPrintingFlags().elideLargeElementsAttrs(16));
-    OwningOpRef<ModuleOp> pipelined =
-        options.last == KernelStage::Pipelined ? OwningOpRef<ModuleOp>(module->clone())
-                                               : OwningOpRef<ModuleOp>();
-    if (failed(run(*module, buildThreads)))
-      return fail(ErrorCode::Internal, "cannot be lowered to code of threads");
-    auto entry = *module->getOps<LLVM::LLVMFuncOp>().begin();
-    result.dynamicSharedBytes = entry->getAttrOfType<IntegerAttr>(kSharedBytesAttr).getInt();
-    if ((int64_t)result.dynamicSharedBytes > std::min(limit, whole))
-      continue;
-    result.module = pipelined ? std::move(pipelined) : std::move(module);
-    return result;
-  }
-  return fail(ErrorCode::Internal,
-              "needs " + std::to_string(result.dynamicSharedBytes) +
-                  " bytes of shared memory for a block, the device has " +
-                  std::to_string(device.sharedBytesPerBlock));
+  if (failed(run(*tiled, buildPipelined)))
+    return fail(ErrorCode::Internal, "cannot be pipelined");
+  // From here on an operation's location is its line in this text.
+  llvm::raw_string_ostream listing(result.listing);
+  generateLocationsFromIR(listing, kListingName, *tiled,
+                          OpPrintingFlags().elideLargeElementsAttrs(16));
+  OwningOpRef<ModuleOp> pipelined;
+  if (options.last == KernelStage::Pipelined)
+    pipelined = OwningOpRef<ModuleOp>(tiled->clone());
+  if (failed(run(*tiled, buildThreads)))
+    return fail(ErrorCode::Internal, "cannot be lowered to code of threads");
+  auto entry = *tiled->getOps<LLVM::LLVMFuncOp>().begin();
+  result.threads =
+      entry->getAttrOfType<DenseI32ArrayAttr>(NVVM::NVVMDialect::getReqntidAttrName())[0];
+  result.dynamicSharedBytes = entry->getAttrOfType<IntegerAttr>(kSharedBytesAttr).getInt();
+  if ((int64_t)result.dynamicSharedBytes > device.sharedBytesPerBlock)
+    return fail(ErrorCode::BadInput,
+                "needs " + std::to_string(result.dynamicSharedBytes) +
+                    " bytes of shared memory for a block, the device has " +
+                    std::to_string(device.sharedBytesPerBlock));
+  result.module = pipelined ? std::move(pipelined) : std::move(tiled);
+  return result;
 }
 
 } // namespace nova

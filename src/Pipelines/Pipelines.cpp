@@ -98,12 +98,14 @@ void nova::buildStage(OpPassManager &manager, const PipelineOptions &options,
         device && device->kind == target::DeviceKind::Gpu) {
       manager.addNestedPass<func::FuncOp>(createBindResults());
       SplitReductionsOptions split;
-      split.blocks = device->smCount;
+      split.device = device->name;
+      split.precision = options.precision;
       manager.addPass(createSplitReductions(split));
       manager.addPass(createNameKernels());
     }
     ConfigureKernelsOptions configure;
     configure.device = options.device;
+    configure.precision = options.precision;
     return manager.addPass(createConfigureKernels(configure));
   }
   case Stage::Plan:

@@ -7,6 +7,8 @@
 #include "nova/Pipelines/PlanToManifest.h"
 
 #include "nova/IR/StridedView.h"
+#include "nova/TileLowering/Passes.h"
+#include "nova/Transforms/Candidates.h"
 #include "nova/Transforms/KernelContract.h"
 #include "nova/Transforms/KernelCosts.h"
 #include "nova/Transforms/Plan.h"
@@ -89,6 +91,46 @@ std::vector<func::FuncOp> nova::launchedKernels(ModuleOp module) {
   return result;
 }
 
+/// A schedule as attributes of the manifest; `attrs` are a kernel's own, or a
+/// candidate's.
+static bundle::Attributes describeSchedule(DictionaryAttr attrs) {
+  bundle::Attributes schedule;
+  for (auto [key, name] : {std::pair("tile", attr::tile), std::pair("local_tile", attr::localTile)}) {
+    std::vector<bundle::AttrValue> values;
+    if (auto array = attrs.getAs<DenseI64ArrayAttr>(name))
+      for (int64_t value : array.asArrayRef())
+        values.push_back(value);
+    else if (StringRef(name) != attr::tile)
+      continue;
+    schedule[key] = values;
+  }
+  for (auto [key, name] : {std::pair("warps", attr::warps), std::pair("stages", attr::stages)})
+    if (auto number = attrs.getAs<IntegerAttr>(name))
+      schedule[key] = number.getInt();
+  for (auto [key, name] : {std::pair("family", attr::family), std::pair("reason", attr::reason)})
+    if (auto text = attrs.getAs<StringAttr>(name); text || StringRef(name) == attr::reason)
+      schedule[key] = text ? text.str() : "";
+  return schedule;
+}
+
+/// The schedules that were at hand, best first: which one the code has, which were
+/// tried before it and why not taken.
+static std::vector<bundle::AttrValue> describeCandidates(func::FuncOp kernel, const GpuKernelCode &code) {
+  std::vector<bundle::AttrValue> list;
+  for (auto [i, candidate] : llvm::enumerate(candidatesOf(kernel))) {
+    bundle::Attributes entry = describeSchedule(candidate);
+    entry["predicted_ns"] = candidate.getAs<IntegerAttr>(attr::predictedNs).getInt();
+    entry["state"] = i == code.candidate ? "taken" : "not tried";
+    for (const Rejection &rejection : code.rejections)
+      if (rejection.candidate == i) {
+        entry["state"] = "rejected";
+        entry["why"] = rejection.why;
+      }
+    list.push_back(entry);
+  }
+  return list;
+}
+
 static bundle::Kernel describeKernelEntry(func::FuncOp kernel) {
   bundle::Kernel entry;
   entry.name = entry.symbol = kernel.getName().str();
@@ -97,18 +139,13 @@ static bundle::Kernel describeKernelEntry(func::FuncOp kernel) {
   entry.bytes = kernelBytes(kernel);
   auto predicted = kernel->getAttrOfType<IntegerAttr>(attr::predictedNs);
   entry.predictedNs = predicted ? predicted.getInt() : 0;
-  auto list = [&](StringRef name) {
-    std::vector<bundle::AttrValue> values;
-    if (auto array = kernel->getAttrOfType<DenseI64ArrayAttr>(name))
-      for (int64_t value : array.asArrayRef())
-        values.push_back(value);
-    return bundle::AttrValue(values);
-  };
+  entry.schedule = describeSchedule(kernel->getDiscardableAttrDictionary());
   entry.schedule["results"] = static_cast<int64_t>(kernel.getNumResults());
   entry.schedule["role"] = stringAttr(kernel->getDiscardableAttrDictionary(), attr::role);
-  entry.schedule["space"] = list(attr::space);
-  entry.schedule["tile"] = list(attr::tile);
-  entry.schedule["reason"] = stringAttr(kernel->getDiscardableAttrDictionary(), attr::reason);
+  std::vector<bundle::AttrValue> space;
+  for (int64_t extent : kernel->getAttrOfType<DenseI64ArrayAttr>(attr::space).asArrayRef())
+    space.push_back(extent);
+  entry.schedule["space"] = space;
   entry.params.assign(kernel.getNumArguments() + kernel.getNumResults(), bundle::Param{});
   return entry;
 }
@@ -259,7 +296,37 @@ bundle::Bundle nova::startBundle(ModuleOp planned, const ManifestFacts &facts) {
   return result;
 }
 
-static void describeGpuCode(bundle::Bundle &result, bundle::Kernel &entry, GpuKernelCode code) {
+/// The tensor maps of a kernel become its last parameters, and arguments of all its
+/// launches.
+static void describeTensorMaps(bundle::Target &target, uint32_t kernel, ArrayRef<TensorMapParam> maps) {
+  for (size_t i = 0; i < maps.size(); ++i)
+    target.kernels[kernel].params.push_back(
+        {bundle::ParamKind::TensorMap, kTensorMapBytes, kTensorMapAlignment});
+  for (bundle::Launch &launch : target.launches) {
+    if (launch.kernel != kernel)
+      continue;
+    for (const TensorMapParam &param : maps) {
+      bundle::TensorMap map;
+      std::visit(
+          [&](const auto &memory) {
+            if constexpr (std::is_constructible_v<bundle::MemoryRef, decltype(memory)>)
+              map.memory = memory;
+          },
+          launch.args[param.argument]);
+      map.elementType = param.element;
+      map.rank = param.sizes.size();
+      map.sizes = param.sizes;
+      map.strides = param.strides;
+      map.box = param.box;
+      map.elementStrides.assign(map.rank, 1);
+      map.swizzle = "128b";
+      map.l2Promotion = "256b";
+      launch.args.push_back(std::move(map));
+    }
+  }
+}
+
+static void describeGpuCode(bundle::Bundle &result, bundle::Kernel &entry, GpuKernelCode &code) {
   entry.blob = result.addBlob(bundle::kMediaCubin, std::move(code.cubin));
   entry.ptxBlob = result.addBlob(bundle::kMediaPtx, std::move(code.ptx));
   // A launch has one block at least; the kernel of an empty space returns.
@@ -291,10 +358,20 @@ void nova::addTarget(bundle::Bundle &result, ModuleOp planned, TargetCode code) 
   } else {
     for (auto [kernel, compiled] : llvm::zip_equal(kernels, code.kernels)) {
       target.kernels.push_back(describeKernelEntry(kernel));
-      describeGpuCode(result, target.kernels.back(), std::move(compiled));
+      bundle::Attributes &schedule = target.kernels.back().schedule;
+      schedule["candidates"] = describeCandidates(kernel, compiled);
+      if (auto dropped = func::FuncOp(kernel)->getAttrOfType<ArrayAttr>(attr::dropped)) {
+        std::vector<bundle::AttrValue> lines;
+        for (Attribute line : dropped)
+          lines.push_back(cast<StringAttr>(line).str());
+        schedule["dropped"] = lines;
+      }
+      describeGpuCode(result, target.kernels.back(), compiled);
     }
   }
   describeLaunches(step, kernels, target);
+  for (auto [i, compiled] : llvm::enumerate(code.kernels))
+    describeTensorMaps(target, i, compiled.tensorMaps);
   describeArena(step, target);
   describeConstants(step, result, target);
   if (manifest.targets.empty())

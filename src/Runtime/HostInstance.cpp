@@ -112,6 +112,7 @@ void HostInstance::resolveArgument(const LaunchArg &arg) {
 Status HostInstance::runStep(void *stream) {
   if (Status s = noStream("nova_rt_instance_launch", stream); !s)
     return s;
+  fillSlots();
   pool->run([this] { runLaunches(); });
   return Status::ok();
 }

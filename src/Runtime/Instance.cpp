@@ -49,21 +49,25 @@ Instance::Instance(const Manifest &manifest) : manifest(manifest) {
     }
   }
   addresses.assign(bindings.size(), nullptr);
-  for (const Binding &b : bindings)
+  inSlots = addresses;
+  for (const Binding &b : bindings) {
+    rules.push_back({b.tensor->alignment, 0, b.tensor->bytes != 0, false});
     unbound += b.owned && b.tensor->bytes;
+  }
 }
 
 size_t Instance::addSlot(const LaunchArg &arg) {
   size_t slot = slots.size();
   slots.push_back(nullptr);
+  auto use = [&](size_t binding, uint64_t offset) {
+    bindings[binding].uses.push_back({slot, offset});
+    ++rules[binding].uses;
+  };
   if (const auto *i = std::get_if<InputRef>(&arg)) {
-    bindings[i->input].uses.push_back({slot, i->offset});
+    use(i->input, i->offset);
   } else if (const auto *o = std::get_if<OutputRef>(&arg)) {
-    const OutputDesc &output = manifest.outputs[o->output];
-    Binding &binding = output.updates
-                           ? bindings[*output.updates]
-                           : bindings[manifest.inputs.size() + o->output];
-    binding.uses.push_back({slot, o->offset});
+    const auto &updates = manifest.outputs[o->output].updates;
+    use(updates ? *updates : manifest.inputs.size() + o->output, o->offset);
   }
   return slot;
 }
@@ -74,29 +78,44 @@ std::string Instance::nameOf(const Binding &b) {
 }
 
 Status Instance::bind(size_t at, void *address) {
-  Binding &b = bindings[at];
-  if (b.bound && addresses[at] == address)
+  Rule &rule = rules[at];
+  if (rule.bound && addresses[at] == address)
     return Status::ok();
-  if (!address && b.tensor->bytes)
-    return usage(nameOf(b) + ": a null address, expected " +
-                 std::to_string(b.tensor->bytes) + " bytes");
-  uint64_t alignment = b.tensor->alignment;
-  if (reinterpret_cast<uintptr_t>(address) % alignment)
-    return usage(nameOf(b) + ": address " + addressText(address) +
-                     ", expected a multiple of " + std::to_string(alignment) +
-                     " bytes",
-                 "allocate it with aligned_alloc, posix_memalign or, for a "
-                 "GPU, cuMemAlloc");
-  if (!b.bound && b.tensor->bytes)
+  if ((!address && rule.sized) ||
+      reinterpret_cast<uintptr_t>(address) % rule.alignment)
+    return refuse(at, address);
+  if (!rule.bound && rule.sized)
     --unbound;
   addresses[at] = address;
-  b.bound = true;
+  rule.bound = true;
   bindingsChanged = true;
-  for (const Binding::Use &use : b.uses) {
-    slots[use.slot] = static_cast<char *>(address) + use.offset;
-    slotChanged(use.slot);
-  }
+  ++changes;
   return Status::ok();
+}
+
+Error Instance::refuse(size_t at, const void *address) const {
+  const Binding &b = bindings[at];
+  if (!address)
+    return usage(nameOf(b) + ": a null address, expected " +
+                     std::to_string(b.tensor->bytes) + " bytes",
+                 "give it memory");
+  return usage(nameOf(b) + ": address " + addressText(address) +
+                   ", expected a multiple of " +
+                   std::to_string(b.tensor->alignment) + " bytes",
+               "allocate it with aligned_alloc, posix_memalign or, for a "
+               "GPU, cuMemAlloc");
+}
+
+void Instance::fillSlots() {
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    if (inSlots[i] == addresses[i])
+      continue;
+    for (const Binding::Use &use : bindings[i].uses) {
+      slots[use.slot] = static_cast<char *>(addresses[i]) + use.offset;
+      slotChanged(use.slot);
+    }
+    inSlots[i] = addresses[i];
+  }
 }
 
 Status Instance::bindInput(uint32_t index, void *address) {
@@ -147,7 +166,7 @@ Status Instance::bindAll(void *const *inputs, size_t inputCount,
       return s;
   for (size_t i = 0; i < hasOutputs; ++i) {
     if (!bindings[hasInputs + i].owned)
-      addresses[hasInputs + i] = outputs[i];
+      addresses[hasInputs + i] = outputs[i]; // which goes nowhere
     else if (Status s = bind(hasInputs + i, outputs[i]); !s)
       return s;
   }
@@ -157,47 +176,53 @@ Status Instance::bindAll(void *const *inputs, size_t inputCount,
 /// Everything is bound, and what is written overlaps nothing else: kernels are
 /// compiled for that.
 Status Instance::checkBindings() {
-  ranges.clear();
-  for (size_t i = 0; i < bindings.size(); ++i) {
-    const Binding &b = bindings[i];
-    if (!b.owned || !b.tensor->bytes)
-      continue;
-    if (!b.bound)
+  if (ranges.empty())
+    for (uint32_t i = 0; i < bindings.size(); ++i)
+      if (const Binding &b = bindings[i]; b.owned && b.tensor->bytes)
+        ranges.push_back({0, 0, b.tensor->bytes, i, b.written});
+  for (Range &range : ranges) {
+    if (!rules[range.binding].bound) {
+      const Binding &b = bindings[range.binding];
       return usage(nameOf(b) + " is not bound",
                    b.isInput ? "call nova_rt_instance_bind_input"
                              : "call nova_rt_instance_bind_output");
-    uintptr_t begin = reinterpret_cast<uintptr_t>(addresses[i]);
-    ranges.push_back({begin, begin + b.tensor->bytes, &b});
+    }
+    range.begin = reinterpret_cast<uintptr_t>(addresses[range.binding]);
+    range.end = range.begin + range.bytes;
   }
-  // Equal addresses in the order of the signature, for a stable message.
-  std::sort(ranges.begin(), ranges.end(), [](const Range &a, const Range &b) {
+  // Equal addresses in the order of the signature, for a stable message. Other
+  // buffers often lie in the order of those before.
+  auto before = [](const Range &a, const Range &b) {
     return a.begin != b.begin ? a.begin < b.begin : a.binding < b.binding;
-  });
+  };
+  if (!std::is_sorted(ranges.begin(), ranges.end(), before))
+    std::sort(ranges.begin(), ranges.end(), before);
   // Of the ranges so far: the one that reaches farthest, and the written one
   // that does.
   const Range *farthest = nullptr, *farthestWritten = nullptr;
   for (const Range &range : ranges) {
-    bool written = range.binding->written;
-    const Range *other = written ? farthest : farthestWritten;
+    const Range *other = range.written ? farthest : farthestWritten;
     if (other && range.begin < other->end)
-      return usage("the buffers of " + nameOf(*other->binding) + " and " +
-                       nameOf(*range.binding) +
+      return usage("the buffers of " + nameOf(bindings[other->binding]) +
+                       " and " + nameOf(bindings[range.binding]) +
                        " overlap, and one of them is written",
                    "give each its own memory");
     if (!farthest || range.end > farthest->end)
       farthest = &range;
-    if (written && (!farthestWritten || range.end > farthestWritten->end))
+    if (range.written && (!farthestWritten || range.end > farthestWritten->end))
       farthestWritten = &range;
   }
-  bindingsChanged = false;
   return Status::ok();
 }
 
 Status Instance::launch(void *stream) {
   std::lock_guard<std::mutex> lock(mutex);
-  if (bindingsChanged)
-    if (Status s = checkBindings(); !s)
-      return s;
+  if (bindingsChanged) {
+    if (!bindingsKnown())
+      if (Status s = checkBindings(); !s)
+        return s;
+    bindingsChanged = false;
+  }
   Status s = runStep(stream);
   done.launches += bool(s);
   return s;
@@ -206,7 +231,7 @@ Status Instance::launch(void *stream) {
 Status Instance::advance(void *stream) {
   std::lock_guard<std::mutex> lock(mutex);
   for (const Scalar &scalar : scalars)
-    if (!bindings[scalar.input].bound)
+    if (!rules[scalar.input].bound)
       return usage(nameOf(bindings[scalar.input]) + " is not bound");
   return scalars.empty() ? Status::ok() : runAdvance(stream);
 }

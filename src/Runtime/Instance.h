@@ -64,8 +64,10 @@ protected:
   /// Adds a slot for an argument that is an input or an output, or for any
   /// other: those the derived class fills. Returns its index in `slots`.
   size_t addSlot(const bundle::LaunchArg &arg);
-  /// An address has gone into this slot.
+  /// Another address has gone into this slot.
   virtual void slotChanged(size_t) {}
+  /// Whether these very addresses have passed the checks of a launch before.
+  virtual bool bindingsKnown() { return false; }
   /// With everything bound and checked, under the lock.
   virtual Status runStep(void *stream) = 0;
   /// Adds `advance` to the bound scalars that have one; see scalars().
@@ -80,6 +82,30 @@ protected:
   const std::vector<Scalar> &advancing() const { return scalars; }
   void *inputAddress(uint32_t index) const { return addresses[index]; }
 
+  /// What is bound: inputs, then outputs. The number changes with them.
+  const std::vector<void *> &boundAddresses() const { return addresses; }
+  uint64_t bindingNumber() const { return changes; }
+  /// How many arguments of launches would have other values, had `other` been
+  /// bound.
+  size_t differences(const std::vector<void *> &other) const {
+    size_t sum = 0;
+    for (size_t i = 0; i < addresses.size(); ++i)
+      if (addresses[i] != other[i])
+        sum += rules[i].uses;
+    return sum;
+  }
+  /// Calls f(slot) for each of them.
+  template <typename F>
+  void forEachDifference(const std::vector<void *> &other, F f) const {
+    for (size_t i = 0; i < addresses.size(); ++i)
+      if (addresses[i] != other[i])
+        for (const Binding::Use &use : bindings[i].uses)
+          f(use.slot);
+  }
+  /// Puts the addresses into `slots`. Not done when they are bound: a step that
+  /// finds them in a graph already has no need of it.
+  void fillSlots();
+
   /// The values of all launch arguments, launch after launch: eight bytes each.
   std::vector<void *> slots;
   InstanceCounts done;
@@ -92,14 +118,22 @@ private:
     uint32_t index = 0; ///< Of the input or output.
     bool owned = true;  ///< False for outputs that update an input.
     bool written = false;
-    bool bound = false;
     struct Use {
       size_t slot;
       uint64_t offset; ///< Bytes.
     };
     std::vector<Use> uses;
   };
+  /// What a bind needs of a Binding, close together: all of them are walked
+  /// through, with caches that may be cold.
+  struct Rule {
+    uint64_t alignment = 1; ///< Of the address.
+    uint32_t uses = 0;
+    bool sized = false; ///< It has bytes.
+    bool bound = false;
+  };
   Status bind(size_t at, void *address);
+  Error refuse(size_t at, const void *address) const;
   Status checkBindings();
   static std::string nameOf(const Binding &binding);
 
@@ -108,11 +142,16 @@ private:
   /// with the caller's at once.
   std::vector<Binding> bindings;
   std::vector<void *> addresses;
+  std::vector<void *> inSlots; ///< The addresses that `slots` has.
+  std::vector<Rule> rules;     ///< Per binding.
+  uint64_t changes = 0;        ///< Of `addresses`.
   size_t unbound = 0; ///< Owned buffers of some bytes that have no address.
   std::vector<Scalar> scalars;
   struct Range {
     uintptr_t begin, end;
-    const Binding *binding;
+    uint64_t bytes;
+    uint32_t binding;
+    bool written;
   };
   std::vector<Range> ranges; ///< Of checkBindings(): memory that is kept.
   bool bindingsChanged = true;

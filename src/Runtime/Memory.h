@@ -50,6 +50,38 @@ inline Expected<Memory> allocate(uint64_t size, uint64_t alignment,
   return Memory(p);
 }
 
+/// Zeroed memory at a multiple of `alignment`, of pages that the system hands
+/// out when they are touched first: gigabytes cost nothing yet.
+class ZeroedMemory {
+public:
+  ZeroedMemory() = default;
+  static Expected<ZeroedMemory> allocate(uint64_t size, uint64_t alignment,
+                                         const std::string &what) {
+    constexpr uint64_t huge = uint64_t(2) << 20;
+    if (size >= 2 * huge && alignment < huge)
+      alignment = huge; // as allocate() above
+    ZeroedMemory memory;
+    if (size <= SIZE_MAX / 2)
+      memory.block.reset(std::calloc(size + alignment, 1));
+    if (!memory.block)
+      return Error{ErrorCode::Missing,
+                   "cannot allocate " + std::to_string(size) + " bytes for " +
+                       what,
+                   "this machine has not enough memory for the bundle"};
+    uint64_t begin = reinterpret_cast<uint64_t>(memory.block.get());
+    memory.address = reinterpret_cast<void *>((begin + alignment - 1) /
+                                              alignment * alignment);
+    if (alignment == huge)
+      ::madvise(memory.address, size, MADV_HUGEPAGE);
+    return memory;
+  }
+  void *get() const { return address; }
+
+private:
+  Memory block;
+  void *address = nullptr;
+};
+
 } // namespace nova::rt
 
 #endif // NOVA_RUNTIME_MEMORY_H

@@ -9,13 +9,16 @@
 //
 //  [P] NVIDIA, CUDA C++ Programming Guide 13.0, "Technical Specifications per
 //      Compute Capability": shared memory per block (opt-in) and per SM,
-//      registers, resident threads and blocks.
+//      registers, resident threads and blocks; "Throughput of Native Arithmetic
+//      Instructions": float32 lanes per SM.
 //  [A] NVIDIA A100 Tensor Core GPU Architecture (2020) and A100 80GB datasheet.
 //  [G] NVIDIA Ampere GA102 GPU Architecture (2021): rates per SM and clock of
 //      GA10x; GeForce RTX 3060 specification for SM count, clock and memory.
 //  [L] NVIDIA Ada GPU Architecture (2022), and the RTX 6000 Ada datasheet.
 //  [H] NVIDIA H100 Tensor Core GPU Architecture (2022) and H100 SXM datasheet.
 //  [I] NVIDIA H200 datasheet (SXM).
+//  [S] Luo et al., Benchmarking and Dissecting the Nvidia Hopper GPU Architecture
+//      via Microbenchmarking (2024): dense mma.sync on H100, of the peak.
 //  [M] Measured on a card: attribute CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE.
 //  [B] NVIDIA Blackwell datasheet, HGX B200, per GPU; half of what it gives
 //      "with sparsity".
@@ -43,8 +46,9 @@ constexpr int64_t MiB = 1024 * KiB;
 /// What a compute capability fixes [P].
 constexpr Device withArch(Device device, std::string_view arch,
                           int64_t sharedPerBlock, int64_t sharedPerSm,
-                          int64_t threads, int64_t blocks) {
+                          int64_t threads, int64_t blocks, int64_t lanes) {
   device.arch = arch;
+  device.lanesPerSm = lanes;
   device.sharedBytesPerBlock = sharedPerBlock;
   device.sharedBytesPerSm = sharedPerSm;
   device.registersPerSm = 65536;
@@ -53,22 +57,24 @@ constexpr Device withArch(Device device, std::string_view arch,
   return device;
 }
 constexpr Device sm80(Device d) {
-  return withArch(d, "sm_80", 163 * KiB, 164 * KiB, 2048, 32);
+  return withArch(d, "sm_80", 163 * KiB, 164 * KiB, 2048, 32, 64);
 }
 constexpr Device sm86(Device d) {
-  return withArch(d, "sm_86", 99 * KiB, 100 * KiB, 1536, 16);
+  return withArch(d, "sm_86", 99 * KiB, 100 * KiB, 1536, 16, 128);
 }
 constexpr Device sm89(Device d) {
-  return withArch(d, "sm_89", 99 * KiB, 100 * KiB, 1536, 24);
+  return withArch(d, "sm_89", 99 * KiB, 100 * KiB, 1536, 24, 128);
 }
 constexpr Device sm90a(Device d) {
-  return withArch(d, "sm_90a", 227 * KiB, 228 * KiB, 2048, 32);
+  d.warpgroups = true;
+  d.mmaSyncShare = 0.62; // [S]
+  return withArch(d, "sm_90a", 227 * KiB, 228 * KiB, 2048, 32, 128);
 }
 constexpr Device sm100a(Device d) {
-  return withArch(d, "sm_100a", 227 * KiB, 228 * KiB, 2048, 32);
+  return withArch(d, "sm_100a", 227 * KiB, 228 * KiB, 2048, 32, 128);
 }
 constexpr Device sm120a(Device d) {
-  return withArch(d, "sm_120a", 99 * KiB, 100 * KiB, 1536, 24);
+  return withArch(d, "sm_120a", 99 * KiB, 100 * KiB, 1536, 24, 128);
 }
 
 constexpr std::array kDevices = {
@@ -179,6 +185,21 @@ const Device *findTarget(std::string_view name) {
     if (device.kind == DeviceKind::Gpu && device.name == name)
       return &device;
   return nullptr;
+}
+
+const Device *findGpu(std::string_view name) {
+  for (const Device &device : kDevices)
+    if (device.kind == DeviceKind::Gpu && device.name == name)
+      return &device;
+  return nullptr;
+}
+
+std::string gpuNames() {
+  std::string names;
+  for (const Device &device : kDevices)
+    if (device.kind == DeviceKind::Gpu)
+      names.append(names.empty() ? "" : " ").append(device.name);
+  return names;
 }
 
 std::vector<std::string_view> targetNames() {

@@ -146,7 +146,7 @@ LogicalResult Interpreter::executeElements(Operation *op) {
 
 LogicalResult Interpreter::execute(Operation *op) {
   for (Type type : op->getResultTypes())
-    if (!isa<TokenType, BufferType>(type) && !formatOf(type))
+    if (!isa<TokenType, BufferType, ChannelType>(type) && !formatOf(type))
       return fail(op, "no values of type " + llvm::to_string(type) +
                           " in tile programs");
   return TypeSwitch<Operation *, LogicalResult>(op)
@@ -174,6 +174,19 @@ LogicalResult Interpreter::execute(Operation *op) {
       .Case([&](CommitOp op) { return executeCommit(op); })
       .Case([&](WaitOp op) { return executeWait(op); })
       .Case([&](LocalLoadOp op) { return executeLocalLoad(op); })
+      .Case([&](RoleOp op) {
+        for (Operation &inner : op.getBody().front())
+          if (failed(execute(&inner)))
+            return failure();
+        return success();
+      })
+      .Case([&](ChannelOp op) { return executeChannel(op); })
+      .Case([&](AcquireOp op) { return executeAcquire(op); })
+      .Case([&](BulkLoadOp op) { return executeBulkLoad(op); })
+      .Case([&](AwaitOp op) { return executeAwait(op); })
+      .Case([&](ReleaseOp op) { return executeRelease(op); })
+      .Case([&](LocalStoreOp op) { return executeLocalStore(op); })
+      .Case([&](SendOp op) { return executeSend(op); })
       .Default([&](Operation *op) { return executeElements(op); });
 }
 
@@ -219,6 +232,7 @@ LogicalResult Interpreter::runPoint(int64_t number) {
   point = number;
   values.clear();
   rings.clear();
+  channels.clear();
   tokens.clear();
   started.clear();
   groups.clear();

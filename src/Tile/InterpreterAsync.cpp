@@ -166,6 +166,9 @@ LogicalResult Interpreter::checkSettled() {
   for (const std::vector<Copy> &group : groups)
     if (!group.empty())
       return fail(group.front().op, "the copy is in flight at the end");
+  for (const Channel &channel : channels)
+    if (!channel.sent.empty())
+      return fail(channel.sent.front().acquire, "no consumer awaits what it announces");
   return success();
 }
 

@@ -57,6 +57,19 @@ struct Copy {
   size_t ring = 0, slot = 0;
 };
 
+/// A channel: what its sender has sent. A role runs as a whole before the next one;
+/// that it could not have run so far ahead is checked when the receiver gets to it.
+struct Channel {
+  struct Sent {
+    mlir::Operation *acquire = nullptr;
+    std::vector<Copy> copies; ///< Those of stores have no source.
+    bool isWhole = false;     ///< A send followed the stores.
+  };
+  int64_t slots = 1;
+  std::deque<Sent> sent; ///< And not yet awaited.
+  int64_t acquired = 0, awaited = 0, released = 0;
+};
+
 /// What a token stands for.
 struct Token {
   enum Kind { Load, Group, Wait } kind;
@@ -131,6 +144,18 @@ private:
   llvm::LogicalResult findSlot(mlir::Operation *op, mlir::Value buffer,
                                mlir::Value slot, size_t &ring, size_t &number);
   llvm::LogicalResult arrive(const Copy &copy);
+
+  // InterpreterChannels.cpp: roles.
+  llvm::LogicalResult executeChannel(ChannelOp op);
+  llvm::LogicalResult executeAcquire(AcquireOp op);
+  llvm::LogicalResult executeBulkLoad(BulkLoadOp op);
+  llvm::LogicalResult executeAwait(AwaitOp op);
+  llvm::LogicalResult executeRelease(ReleaseOp op);
+  llvm::LogicalResult executeLocalStore(LocalStoreOp op);
+  llvm::LogicalResult executeSend(SendOp op);
+  /// That a side's `count`-th use of a channel is of this slot and phase.
+  llvm::LogicalResult checkTurn(mlir::Operation *op, const Channel &channel, int64_t count,
+                                mlir::Value slot, mlir::Value phase);
   /// At the end of a grid point nothing may be in flight.
   llvm::LogicalResult checkSettled();
 
@@ -152,6 +177,7 @@ private:
   int64_t point = 0;
   llvm::DenseMap<mlir::Value, Held> values;
   std::vector<Ring> rings;
+  std::vector<Channel> channels;
   std::vector<Token> tokens;
   std::vector<Copy> started;            ///< Copies since the last commit.
   std::deque<std::vector<Copy>> groups; ///< Committed and not arrived.

@@ -116,7 +116,8 @@ LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
 
 LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t slots, ArrayRef<int64_t> shape, Type,
-                                 int64_t perPhase, int64_t phases) {
+                                 int64_t perPhase, int64_t phases,
+                                 bool panels) {
   if (slots < 1)
     return emitError() << "buffer: at least one slot expected, got " << slots;
   for (int64_t extent : shape)
@@ -127,6 +128,16 @@ LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
       !llvm::isPowerOf2_64(phases))
     return emitError() << "buffer: perPhase " << perPhase << " and phases "
                        << phases << " are not both powers of two";
+  if (panels && (perPhase != 1 || phases != 8 || shape.size() != 2))
+    return emitError() << "buffer: panels are of matrices, with perPhase 1 and "
+                          "phases 8";
+  return success();
+}
+
+LogicalResult ChannelType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                  int64_t slots) {
+  if (slots < 1)
+    return emitError() << "channel: at least one slot expected, got " << slots;
   return success();
 }
 
@@ -188,6 +199,38 @@ LogicalResult AsyncLoadOp::verify() {
   return verifyAccess(*this, buffer.getShape(), buffer.getElementType(),
                       cast<MemRefType>(getMemory().getType()),
                       getOffsets().size(), getAlong(), getBounds());
+}
+
+LogicalResult BulkLoadOp::verify() {
+  auto buffer = cast<BufferType>(getBuffer().getType());
+  if (buffer.getSlots() != cast<ChannelType>(getChannel().getType()).getSlots())
+    return emitOpError("ring and channel differ in their number of slots");
+  if (getTf32() && !buffer.getElementType().isF32())
+    return emitOpError("tf32 is a rounding of float32, the ring holds ")
+           << buffer.getElementType();
+  if (!(*this)->getParentOfType<RoleOp>())
+    return emitOpError("copies through a channel are for a role of their own");
+  return verifyAccess(*this, buffer.getShape(), buffer.getElementType(),
+                      cast<MemRefType>(getMemory().getType()),
+                      getOffsets().size(), getAlong(), getBounds());
+}
+
+LogicalResult RoleOp::verify() {
+  if ((int64_t)getWarps() < 1)
+    return emitOpError("at least one warp expected");
+  WalkResult walked = walk([&](Operation *op) {
+    if (op == getOperation() ||
+        isa<scf::ForOp, scf::IfOp, scf::YieldOp, AcquireOp, BulkLoadOp, PointOp,
+            AwaitOp, LocalLoadOp, LocalStoreOp, SendOp, ReleaseOp>(op))
+      return WalkResult::advance();
+    if (isa<arith::ArithDialect>(op->getDialect()) &&
+        llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>))
+      return WalkResult::advance();
+    op->emitOpError("is not for a role of its own: loops, scalars and the "
+                    "operations of channels are");
+    return WalkResult::interrupt();
+  });
+  return failure(walked.wasInterrupted());
 }
 
 LogicalResult RangeOp::verify() {
@@ -330,21 +373,32 @@ LogicalResult ConvertOp::verify() {
   return success();
 }
 
-LogicalResult LocalLoadOp::verify() {
-  auto buffer = cast<BufferType>(getBuffer().getType());
-  if (getDims().size() != buffer.getShape().size() ||
-      (int64_t)getDims().size() != getType().getRank())
-    return emitOpError("one entry of dims for each dimension expected");
-  llvm::SmallBitVector seen(getType().getRank());
-  for (auto [k, dim] : llvm::enumerate(getDims())) {
-    if (dim < 0 || dim >= getType().getRank() || seen.test(dim) ||
-        buffer.getShape()[k] != getType().getDimSize(dim))
-      return emitOpError("dims do not map the slot's shape to the tile's");
+/// `dims` of a slot of `buffer` and a tile of `type`.
+static LogicalResult verifySlot(Operation *op, BufferType buffer,
+                                RankedTensorType type, ArrayRef<int64_t> dims) {
+  if (dims.size() != buffer.getShape().size() ||
+      (int64_t)dims.size() != type.getRank())
+    return op->emitOpError("one entry of dims for each dimension expected");
+  llvm::SmallBitVector seen(type.getRank());
+  for (auto [k, dim] : llvm::enumerate(dims)) {
+    if (dim < 0 || dim >= type.getRank() || seen.test(dim) ||
+        buffer.getShape()[k] != type.getDimSize(dim))
+      return op->emitOpError("dims do not map the slot's shape to the tile's");
     seen.set(dim);
   }
-  if (buffer.getElementType() != getType().getElementType())
-    return emitOpError("element types differ");
+  if (buffer.getElementType() != type.getElementType())
+    return op->emitOpError("element types differ");
   return success();
+}
+
+LogicalResult LocalLoadOp::verify() {
+  return verifySlot(*this, cast<BufferType>(getBuffer().getType()), getType(),
+                    getDims());
+}
+
+LogicalResult LocalStoreOp::verify() {
+  return verifySlot(*this, cast<BufferType>(getBuffer().getType()),
+                    tileType(getValue()), getDims());
 }
 
 LogicalResult WaitOp::verify() {

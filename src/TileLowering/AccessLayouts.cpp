@@ -76,7 +76,7 @@ int64_t nova::tile::knownDivisor(Value index) {
   return 1;
 }
 
-static int64_t argumentAlignment(Value memory) {
+int64_t nova::tile::argumentAlignment(Value memory) {
   auto argument = dyn_cast<BlockArgument>(memory);
   auto function =
       argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp())
@@ -122,10 +122,15 @@ std::optional<Access> nova::tile::accessOf(Operation *op) {
         store.getMemory(), store.getOffsets(), store.getAlong(),
         store.getBounds(),
         shape(cast<RankedTensorType>(store.getValue().getType()).getShape())};
-  if (auto load = dyn_cast<AsyncLoadOp>(op))
+  auto intoSlot = [&](auto load) {
     return Access{
         load.getMemory(), load.getOffsets(), load.getAlong(), load.getBounds(),
         shape(cast<BufferType>(load.getBuffer().getType()).getShape())};
+  };
+  if (auto load = dyn_cast<AsyncLoadOp>(op))
+    return intoSlot(load);
+  if (auto load = dyn_cast<BulkLoadOp>(op))
+    return intoSlot(load);
   return std::nullopt;
 }
 

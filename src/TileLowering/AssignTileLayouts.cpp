@@ -36,14 +36,21 @@ static std::vector<int64_t> shapeOf(Value value) {
   return {shape.begin(), shape.end()};
 }
 
+static bool isTranspose(BroadcastOp op) {
+  return op.getType().getRank() == tileType(op.getOperand()).getRank();
+}
+
 /// Costs nothing to compute again in another layout.
 static bool isCheap(Operation *op) {
   if (!op || op->getNumResults() != 1 || !isTile(op->getResult(0)))
     return false;
   if (isa<arith::ConstantOp, SplatOp, RangeOp>(op))
     return true;
+  // A broadcast renames registers. What two groups would share of it would make them
+  // one, with one layout.
   auto broadcast = dyn_cast<BroadcastOp>(op);
-  return broadcast && isCheap(broadcast.getOperand().getDefiningOp());
+  return broadcast &&
+         (!isTranspose(broadcast) || isCheap(broadcast.getOperand().getDefiningOp()));
 }
 
 /// Gives each use of a cheap value a copy of its own.
@@ -91,10 +98,6 @@ static LinearLayout transposeResult(BroadcastOp op, const LinearLayout &operand)
   return operand.transposed(order);
 }
 
-static bool isTranspose(BroadcastOp op) {
-  return op.getType().getRank() == tileType(op.getOperand()).getRank();
-}
-
 namespace {
 class Assignment {
 public:
@@ -132,6 +135,7 @@ private:
 
   void buildGroups();
   void seedProducts();
+  bool seedWarpgroups(Group &group, bool rowsTogether);
   void seedAccesses();
   void spread();
   void apply();
@@ -254,13 +258,39 @@ void Assignment::seedProducts() {
         if (auto reduction = dyn_cast<ReduceOp>(user))
           rowsTogether |= reduction.getDim() == 1;
     RankedTensorType type = tileType(group->values.front());
+    if (seedWarpgroups(*group, rowsTogether))
+      continue;
     group->layout =
         accumulatorLayout(kind, type.getDimSize(0), type.getDimSize(1), warps, rowsTogether);
   }
-  OpBuilder builder(function.getContext());
   for (DotOp product : products)
-    if (kinds.lookup(&groupOf(product)) == DotKind::Fma)
-      product->setAttr(kFmaAttr, builder.getUnitAttr());
+    if (!product.getMultiplier() && kinds.lookup(&groupOf(product)) == DotKind::Fma)
+      product.setMultiplier(Multiplier::fma);
+}
+
+bool Assignment::seedWarpgroups(Group &group, bool rowsTogether) {
+  if (!function->hasAttr(tile::attr::asynchronous))
+    return false;
+  SmallVector<DotOp> members;
+  for (DotOp product : products)
+    if (&groupOf(product) == &group)
+      members.push_back(product);
+  bool columnsTogether = false;
+  for (Value value : group.values)
+    for (Operation *user : value.getUsers())
+      if (auto reduction = dyn_cast<ReduceOp>(user))
+        columnsTogether |= reduction.getDim() == 0;
+  std::optional<WarpgroupChoice> choice =
+      chooseWarpgroups(members, warps, rowsTogether, columnsTogether);
+  if (!choice)
+    return false;
+  RankedTensorType type = tileType(group.values.front());
+  int64_t rows = type.getDimSize(choice->flipped), columns = type.getDimSize(!choice->flipped);
+  LinearLayout layout = warpgroupAccumulator(rows, columns, warps, *choice);
+  group.layout = choice->flipped ? layout.transposed({1, 0}) : layout;
+  for (DotOp product : members)
+    product.setMultiplier(choice->flipped ? Multiplier::flipped_warpgroup : Multiplier::warpgroup);
+  return true;
 }
 
 void Assignment::spread() {
@@ -331,6 +361,12 @@ void Assignment::applyTo(Operation *op) {
     DotKind kind = dotKind(product);
     int64_t depth = tileType(product.getLhs()).getDimSize(1);
     const LinearLayout &accumulator = layoutOf(product);
+    if (kind == DotKind::Wgmma) {
+      for (unsigned operand : {0u, 1u})
+        convertOperand(product->getOpOperand(operand),
+                       warpgroupOperand(product, accumulator, operand, warps));
+      return;
+    }
     convertOperand(product.getLhsMutable(), operandLayout(kind, accumulator, 0, depth));
     convertOperand(product.getRhsMutable(), operandLayout(kind, accumulator, 1, depth));
   }

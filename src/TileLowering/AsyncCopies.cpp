@@ -8,17 +8,18 @@
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
+/// Of the slots of a ring. (Panels of eight rows are 1024 bytes anyway.)
+static constexpr int64_t kSlotAlignment = 128;
+
 using namespace mlir;
 using namespace nova;
 using namespace nova::tile;
 
 void ThreadEmitter::emitAlloc(AllocOp op) {
   SharedTile slot = slotOf(op.getType());
-  auto base = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(0));
-  ringBases.push_back({base, ringBytes});
-  ringBytes += llvm::alignTo(slot.bytes(), 128) * op.getType().getSlots();
-  ringBytes = llvm::alignTo(ringBytes, kRingAlignment);
-  scalars.map(op.getResult(), base.getResult());
+  scalars.map(op.getResult(),
+              ringBase(llvm::alignTo(slot.bytes(), kSlotAlignment) * op.getType().getSlots(),
+                       kRingAlignment));
 }
 
 SharedTile ThreadEmitter::slotAt(Value buffer, Value slot) {
@@ -27,7 +28,7 @@ SharedTile ThreadEmitter::slotAt(Value buffer, Value slot) {
   Value number =
       arith::IndexCastOp::create(builder, loc, builder.getI32Type(), scalar(slot));
   Value skip = arith::MulIOp::create(builder, loc, number,
-                                     constantI32(llvm::alignTo(tile.bytes(), 128)));
+                                     constantI32(llvm::alignTo(tile.bytes(), kSlotAlignment)));
   tile.base = arith::AddIOp::create(builder, loc, scalar(buffer), skip);
   return tile;
 }
@@ -71,6 +72,11 @@ void ThreadEmitter::emitWait(WaitOp op) {
   NVVM::CpAsyncWaitGroupOp::create(builder, loc, (uint32_t)op.getPending());
   barrier();
   scratchBusy = false;
+}
+
+void ThreadEmitter::emitLocalStore(LocalStoreOp op) {
+  storeTurned(registers(op.getValue()), layoutOf(op.getValue()), op.getDims(),
+              slotAt(op.getBuffer(), op.getSlot()));
 }
 
 void ThreadEmitter::emitLocalLoad(LocalLoadOp op) {

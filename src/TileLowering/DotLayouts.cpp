@@ -26,8 +26,8 @@ using namespace nova;
 using namespace nova::tile;
 
 DotKind nova::tile::dotKind(DotOp op) {
-  if (op->hasAttr(kFmaAttr))
-    return DotKind::Fma;
+  if (std::optional<Multiplier> multiplier = op.getMultiplier())
+    return *multiplier == Multiplier::fma ? DotKind::Fma : DotKind::Wgmma;
   auto lhs = cast<RankedTensorType>(op.getLhs().getType());
   Type element = lhs.getElementType();
   Precision precision = op.getPrecision();

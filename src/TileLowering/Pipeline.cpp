@@ -19,13 +19,16 @@
 using namespace mlir;
 
 void nova::buildTiled(OpPassManager &manager) {
+  manager.addNestedPass<func::FuncOp>(createSinkTiles());
   manager.addNestedPass<func::FuncOp>(createAssignTileLayouts());
   // Copies of constants and ranges that nobody converted are one again.
   manager.addPass(createCSEPass());
 }
 
 void nova::buildPipelined(OpPassManager &manager) {
-  // Must run after layouts: it is the conversions before products that it removes.
+  // Must run after layouts: it is the conversions before products that they remove.
+  manager.addNestedPass<func::FuncOp>(createSpecializeTiles());
+  // What is left to the warps that compute.
   manager.addNestedPass<func::FuncOp>(createPipelineTiles());
   manager.addPass(createCSEPass());
 }

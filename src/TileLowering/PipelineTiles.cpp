@@ -83,6 +83,9 @@ static std::optional<Stream> streamOf(scf::ForOp loop, LoadOp load, int64_t warp
   if (!stream.convert || !isReadByProductOnly(stream.convert) ||
       stream.convert->getBlock() != loop.getBody())
     return std::nullopt;
+  // Warpgroups read panels, which threads or tensor maps write.
+  if (dotKind(cast<DotOp>(*stream.convert->user_begin())) == DotKind::Wgmma)
+    return std::nullopt;
   LinearLayout layout = accessLayout(access, warps);
   int64_t vector = std::min(layout.contiguousRegisters(order[0]), access.vectorLength(order[0]));
   if (access.strides()[order[0]] != 1 || vector * access.elementBytes() < kLeastCopyBytes)

@@ -19,6 +19,8 @@ static Value toTF32(OpBuilder &builder, Location loc, Value word) {
 }
 
 LogicalResult ThreadEmitter::emitDot(DotOp op) {
+  if (dotKind(op) == DotKind::Wgmma)
+    return emitWarpgroupDot(op);
   RankedTensorType lhsType = tileType(op.getLhs());
   LinearLayout accumulator = layoutOf(op);
   Type element = lhsType.getElementType();
@@ -84,6 +86,11 @@ LogicalResult ThreadEmitter::emitDot(DotOp op) {
         }
       }
     }
+    // LLVM would move this arithmetic behind the next branch, to its first use, and
+    // all that was loaded for it would live until then.
+    StringRef same = wide.isF64() ? "=d,0" : "=f,0";
+    for (Value &sum : sums)
+      sum = assembly(builder, loc, wide, sum, "", same).getResult(0);
     tiles[op] = std::move(sums);
     return success();
   }

@@ -130,7 +130,7 @@ void ProductOperand::loadMatrix(int64_t side, int64_t k, int64_t depth,
   for (unsigned d = 0; d < 2; ++d)
     repeat = repeat * stored.outer[d] + coords[d] / stored.core[d];
   Value pointer = emitter.sharedPointer(images, *tile, offsetOf(side, k),
-                                        repeat * tile->coreBytes());
+                                        tile->repeatOffset(repeat));
   size_t count = size_t{1} << next.size();
   auto i32 = builder.getI32Type();
   Value address = LLVM::PtrToIntOp::create(builder, loc, i32, pointer);

@@ -14,6 +14,8 @@ using namespace nova::tile;
 
 /// Banks of shared memory, 4 bytes each: one row of them is 128 bytes.
 static constexpr int64_t kBankRowBytes = 128;
+/// Rows over which the swizzle of a panel repeats.
+static constexpr int64_t kPanelPhases = 8;
 static constexpr int64_t kChunkBytes = 16;
 
 int64_t SharedTile::coreBytes() const {
@@ -32,10 +34,36 @@ int64_t SharedTile::bytes() const {
 
 int64_t SharedTile::offset(int64_t element) const {
   int64_t byte = element * elementBytes;
+  if (panels) {
+    int64_t row = element / core[1], along = element % core[1] * elementBytes;
+    return along / kPanelBytes * panelBytes() + row * kPanelBytes +
+           (along % kPanelBytes ^ row % kPanelPhases * kChunkBytes);
+  }
   if (phases < 2)
     return byte;
   int64_t row = byte / (core.back() * elementBytes);
   return byte ^ (row / perPhase % phases) * kChunkBytes;
+}
+
+int64_t SharedTile::panelBytes() const { return core[0] * outer[0] * kPanelBytes; }
+
+int64_t SharedTile::repeatOffset(int64_t repeat) const {
+  if (!panels)
+    return repeat * coreBytes();
+  // Panels hold all rows, those of the repeats of the core too.
+  return repeat / outer[1] * core[0] * kPanelBytes +
+         repeat % outer[1] * (core[1] * elementBytes / kPanelBytes) * panelBytes();
+}
+
+SharedTile nova::tile::sharedPanels(ArrayRef<int64_t> core, ArrayRef<int64_t> outer,
+                                    int64_t elementBytes) {
+  SharedTile tile;
+  tile.core.assign(core.begin(), core.end());
+  tile.outer.assign(outer.begin(), outer.end());
+  tile.elementBytes = elementBytes;
+  tile.phases = kPanelPhases;
+  tile.panels = true;
+  return tile;
 }
 
 SharedTile nova::tile::sharedTileFor(ArrayRef<int64_t> core, ArrayRef<int64_t> outer,
@@ -54,6 +82,11 @@ SharedTile nova::tile::sharedTileFor(ArrayRef<int64_t> core, ArrayRef<int64_t> o
   return tile;
 }
 
+BufferType nova::tile::panelBufferType(ArrayRef<int64_t> shape, Type element, int64_t slots) {
+  return BufferType::get(element.getContext(), slots, shape, element, /*perPhase=*/1, kPanelPhases,
+                         /*panels=*/true);
+}
+
 BufferType nova::tile::bufferTypeFor(ArrayRef<int64_t> shape, Type element, int64_t slots) {
   SmallVector<int64_t> core, outer;
   for (int64_t extent : shape) {
@@ -61,7 +94,8 @@ BufferType nova::tile::bufferTypeFor(ArrayRef<int64_t> shape, Type element, int6
     outer.push_back(extent / core.back());
   }
   SharedTile tile = sharedTileFor(core, outer, element.getIntOrFloatBitWidth() / 8);
-  return BufferType::get(element.getContext(), slots, shape, element, tile.perPhase, tile.phases);
+  return BufferType::get(element.getContext(), slots, shape, element, tile.perPhase, tile.phases,
+                         /*panels=*/false);
 }
 
 SharedTile nova::tile::slotOf(BufferType type) {
@@ -73,10 +107,19 @@ SharedTile nova::tile::slotOf(BufferType type) {
   tile.elementBytes = type.getElementType().getIntOrFloatBitWidth() / 8;
   tile.perPhase = type.getPerPhase();
   tile.phases = type.getPhases();
+  tile.panels = type.getPanels();
   return tile;
 }
 
-void ThreadEmitter::barrier() { NVVM::BarrierOp::create(builder, loc); }
+void ThreadEmitter::barrier() {
+  if (!roleWarps) {
+    NVVM::BarrierOp::create(builder, loc);
+    return;
+  }
+  // Roles of their own take no part.
+  NVVM::BarrierOp::create(builder, loc, TypeRange(), constantI32(kConsumerBarrier),
+                          constantI32(warps * kWarpSize), NVVM::BarrierReductionAttr(), Value());
+}
 
 void ThreadEmitter::beginScratch(int64_t bytes) {
   scratchBytes = std::max(scratchBytes, bytes);
@@ -126,7 +169,7 @@ Value ThreadEmitter::sharedAddress(const LinearLayout &layout, const SharedTile 
       images.push_back(tile.offset(basis));
   int64_t inCore = int64_t{1} << layout.registers.size();
   return sharedPointer(images, tile, tile.offset(layout.coreElement(reg % inCore, 0, 0)),
-                       reg / inCore * tile.coreBytes());
+                       tile.repeatOffset(reg / inCore));
 }
 
 void ThreadEmitter::storeShared(const Registers &values, const LinearLayout &layout,
@@ -149,6 +192,30 @@ void ThreadEmitter::storeShared(const Registers &values, const LinearLayout &lay
       LLVM::StoreOp::create(builder, loc, stored, address, vector * tile.elementBytes);
     }
   });
+}
+
+void ThreadEmitter::storeTurned(const Registers &values, const LinearLayout &layout,
+                                ArrayRef<int64_t> order, const SharedTile &tile) {
+  LinearLayout turned = layout.transposed(std::vector<unsigned>(order.begin(), order.end()));
+  // Registers along the innermost dimension come first, where they are.
+  LinearLayout grouped = turned;
+  unsigned last = turned.rank() - 1;
+  auto isInner = [&](int64_t basis) {
+    LinearLayout::Coordinates coords = turned.split(basis);
+    return coords[last] && std::all_of(coords.begin(), coords.end() - 1,
+                                       [](int64_t coord) { return coord == 0; });
+  };
+  std::stable_sort(grouped.registers.begin(), grouped.registers.end(),
+                   [&](int64_t a, int64_t b) { return isInner(a) && !isInner(b); });
+  auto where = registersByCoordinates(layout);
+  Registers regrouped;
+  for (int64_t r = 0; r < grouped.registerCount(); ++r) {
+    LinearLayout::Coordinates there = grouped.registerCoordinates(r), coords(there.size());
+    for (auto [k, dim] : llvm::enumerate(order))
+      coords[dim] = there[k];
+    regrouped.push_back(values[where.at(coords)]);
+  }
+  storeShared(regrouped, grouped, tile);
 }
 
 Registers ThreadEmitter::loadSharedVector(Type element, const LinearLayout &layout,

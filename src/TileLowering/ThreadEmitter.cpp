@@ -43,8 +43,14 @@ FailureOr<LLVM::LLVMFuncOp> ThreadEmitter::run() {
   }
   kernel = LLVM::LLVMFuncOp::create(builder, loc, name, type);
   kernel->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
+  if (auto resident = program->getAttrOfType<IntegerAttr>(tile::attr::residentBlocks))
+    residentBlocks = resident.getInt();
+  program.walk([&](RoleOp role) { roleWarps += role.getWarps(); });
+  int64_t threads = (warps + roleWarps) * kWarpSize;
   kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
-                  builder.getDenseI32ArrayAttr({(int32_t)(warps * kWarpSize), 1, 1}));
+                  builder.getDenseI32ArrayAttr({(int32_t)threads, 1, 1}));
+  if (roleWarps)
+    kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(residentBlocks));
   for (unsigned i = 0; i < parameters.size(); ++i) {
     auto alignment = program.getArgAttrOfType<IntegerAttr>(i, tile::attr::alignment);
     kernel.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
@@ -64,7 +70,9 @@ FailureOr<LLVM::LLVMFuncOp> ThreadEmitter::run() {
     scalars.map(from, to);
   LogicalResult done = emitBlock(program.getBody().front());
   marker.erase();
-  orderStores(*block);
+  if (!roleWarps)
+    orderStores(*block);
+  declareTensorMaps();
   scratchBytes = llvm::alignTo(scratchBytes, kRingAlignment);
   for (auto [base, offset] : ringBases)
     base.setValueAttr(builder.getI32IntegerAttr(scratchBytes + offset));
@@ -171,6 +179,8 @@ void ThreadEmitter::when(Value condition, llvm::function_ref<void()> body) {
 LogicalResult ThreadEmitter::emitBlock(Block &block) {
   for (Operation &op : block.without_terminator()) {
     loc = op.getLoc();
+    if (auto role = dyn_cast<RoleOp>(op))
+      return emitRoles(role); // and everything behind it
     if (failed(emit(&op)))
       return failure();
   }
@@ -213,6 +223,13 @@ LogicalResult ThreadEmitter::emit(Operation *op) {
       .Case([&](CommitOp) { return NVVM::CpAsyncCommitGroupOp::create(builder, loc), success(); })
       .Case([&](WaitOp wait) { return emitWait(wait), success(); })
       .Case([&](LocalLoadOp load) { return emitLocalLoad(load), success(); })
+      .Case([&](ChannelOp channel) { return emitChannel(channel), success(); })
+      .Case([&](AcquireOp acquire) { return emitAcquire(acquire), success(); })
+      .Case([&](BulkLoadOp load) { return emitBulkLoad(load); })
+      .Case([&](AwaitOp await) { return emitAwait(await), success(); })
+      .Case([&](ReleaseOp release) { return emitRelease(release), success(); })
+      .Case([&](LocalStoreOp store) { return emitLocalStore(store), success(); })
+      .Case([&](SendOp send) { return emitSend(send), success(); })
       .Case([&](scf::ForOp loop) { return emitFor(loop); })
       .Case([&](scf::IfOp branch) { return emitIf(branch); })
       .Default([&](Operation *op) {
@@ -319,8 +336,10 @@ void ThreadEmitter::emitAny(AnyOp op) {
   // A barrier with a reduction: also orders the block, as a bonus.
   auto joined = assembly(
       builder, loc, builder.getI32Type(), word,
-      "{ .reg .pred p, q; setp.ne.u32 p, $1, 0; barrier.cta.red.or.pred.aligned q, 0, p; "
-      "selp.u32 $0, 1, 0, q; }",
+      "{ .reg .pred p, q; setp.ne.u32 p, $1, 0; barrier.cta.red.or.pred.aligned q, " +
+          (roleWarps ? std::to_string(kConsumerBarrier) + ", " + std::to_string(warps * kWarpSize)
+                       : "0") +
+          ", p; selp.u32 $0, 1, 0, q; }",
       "=r,r");
   scalars.map(op.getResult(),
               arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, joined.getResult(0),

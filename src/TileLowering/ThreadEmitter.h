@@ -24,6 +24,9 @@ namespace nova::tile {
 /// wide as a swizzle repeats.
 inline constexpr int64_t kRingAlignment = 1024;
 
+/// The named barrier of the consumers; 0 is the block's.
+inline constexpr int64_t kConsumerBarrier = 1;
+
 /// On the inline assembly of a predicated load, and of a store (i64: the first of
 /// the registers that it stores).
 inline constexpr llvm::StringLiteral kLoadAttr = "nova.load", kStoreAttr = "nova.store";
@@ -52,18 +55,29 @@ struct SharedTile {
   int64_t elementBytes = 4;
   /// The swizzle: chunk ^= (row / perPhase) mod phases. Phases 1: none.
   int64_t perPhase = 1, phases = 1;
+  /// Cut into panels of 128 bytes of every row (a matrix only).
+  bool panels = false;
 
   int64_t coreBytes() const;
   int64_t bytes() const;
+  /// From one panel to the next.
+  int64_t panelBytes() const;
   /// Byte offset of a core element.
   int64_t offset(int64_t coreElement) const;
+  /// Byte offset of a repeat of the core.
+  int64_t repeatOffset(int64_t repeat) const;
 };
+/// A place for a matrix in panels; its rows hold whole panels.
+SharedTile sharedPanels(llvm::ArrayRef<int64_t> core, llvm::ArrayRef<int64_t> outer,
+                        int64_t elementBytes);
 /// A place for a tile of this shape, swizzled so that rows of banks hold chunks of
 /// different rows.
 SharedTile sharedTileFor(llvm::ArrayRef<int64_t> core, llvm::ArrayRef<int64_t> outer,
                          int64_t elementBytes);
 /// The type of a ring of `slots` such tiles.
 BufferType bufferTypeFor(llvm::ArrayRef<int64_t> shape, mlir::Type element, int64_t slots);
+/// The same in panels.
+BufferType panelBufferType(llvm::ArrayRef<int64_t> shape, mlir::Type element, int64_t slots);
 /// One slot of a ring.
 SharedTile slotOf(BufferType type);
 
@@ -101,6 +115,10 @@ private:
   // --- SharedMemory.cpp
   void emitConvert(ConvertOp op);
   void storeShared(const Registers &values, const LinearLayout &layout, const SharedTile &tile);
+  /// The same, of a tile whose dimension order[i] is dimension i there, with
+  /// registers regrouped so that stores are wide.
+  void storeTurned(const Registers &values, const LinearLayout &layout,
+                   llvm::ArrayRef<int64_t> order, const SharedTile &tile);
   Registers loadShared(mlir::Type element, const LinearLayout &layout, const SharedTile &tile);
   /// Loads the `count` registers from `first` on, neighbours in memory.
   Registers loadSharedVector(mlir::Type element, const LinearLayout &layout, const SharedTile &tile,
@@ -124,8 +142,45 @@ private:
   mlir::LogicalResult emitAsyncLoad(AsyncLoadOp op);
   void emitWait(WaitOp op);
   void emitLocalLoad(LocalLoadOp op);
+  void emitLocalStore(LocalStoreOp op);
   /// The slot that a local_load reads.
   SharedTile slotAt(mlir::Value buffer, mlir::Value slot);
+
+  /// A constant that becomes the offset of `bytes` of shared memory behind the
+  /// scratch area.
+  mlir::Value ringBase(int64_t bytes, int64_t alignment);
+
+  // --- Channels.cpp
+  /// What threads wrote to shared memory becomes visible to wgmma, which reads through
+  /// another proxy.
+  void fenceForProducts();
+  void arriveOnce(mlir::Value barrier);
+  void emitChannel(ChannelOp op);
+  mlir::LogicalResult emitRoles(RoleOp first);
+  void emitSend(SendOp op);
+  void emitAcquire(AcquireOp op);
+  mlir::LogicalResult emitBulkLoad(BulkLoadOp op);
+  void emitAwait(AwaitOp op);
+  void emitRelease(ReleaseOp op);
+  void initializeChannels();
+  /// Registers of a thread when the kernel starts.
+  int64_t startRegisters() const;
+  /// The full or empty barrier of a slot, ptr<3>.
+  mlir::Value barrierOf(mlir::Value channel, mlir::Value slot, bool empty);
+  /// The parameter with the tensor map of a copy, and the memory's dimensions that
+  /// it has, innermost first.
+  mlir::Value tensorMapOf(BulkLoadOp op, int64_t boxRows, llvm::SmallVectorImpl<int64_t> &dims);
+  void declareTensorMaps();
+
+  // --- WarpgroupProduct.cpp
+  mlir::LogicalResult emitWarpgroupDot(DotOp op);
+  /// A wgmma descriptor of a matrix in panels; `warpImages`: by how many bytes each
+  /// bit of the warp's number moves it.
+  mlir::Value descriptor(const SharedTile &tile, bool kInner, llvm::ArrayRef<int64_t> warpImages);
+  /// Plans to write `source` (transposed or not: side x k) to panels at `base` of the
+  /// scratch area, float32 rounded to tf32.
+  SharedTile stageInPanels(mlir::Value source, bool transposed, int64_t base,
+                           llvm::SmallVectorImpl<std::function<void()>> &writes);
 
   // --- Reduction.cpp
   mlir::LogicalResult emitReduce(ReduceOp op);
@@ -182,6 +237,11 @@ private:
   llvm::DenseMap<mlir::Value, Registers> tiles;
   mlir::IRMapping scalars;
   std::map<std::vector<int64_t>, mlir::Value> linear;
+  int64_t residentBlocks = 1;
+  /// Warps of roles of their own, which run beside the others.
+  int64_t roleWarps = 0;
+  llvm::SmallVector<ChannelOp> channels;
+  llvm::SmallVector<mlir::DictionaryAttr> tensorMaps;
   int64_t scratchBytes = 0;
   /// Rings lie behind the scratch area, whose size is known at the end: their
   /// bases are constants that are set then.

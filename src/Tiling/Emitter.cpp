@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Emitter.h"
+#include "Schedule.h"
 
 #include "nova/IR/Nova.h"
 
@@ -87,12 +88,37 @@ Emitter::loop(ArrayRef<AxisId> streamed, Scope *scope, ValueRange init, ArrayRef
   if (streamed.empty())
     return body(scope, init);
   const Axis &axis = axes[streamed.front()];
+  // Running sums go from chunk to chunk, and miss none.
+  SmallVector<Operation *> sums = runningSums(streamed.front(), targets);
+  if (!sums.empty())
+    idle = {};
   auto [from, to] = bounds(streamed.front(), scope, idle);
-  return count(from, to, axis.tile, scope, init, targets,
-               [&](Scope *inner, Value offset, ValueRange carried) {
-                 inner->places[streamed.front()] = {offset, axis.ragged() ? 1 : 0};
-                 return loop(streamed.drop_front(), inner, carried, targets, body, idle);
-               });
+  SmallVector<Value> all(init);
+  for (Operation *sum : sums) {
+    Type element = getElementTypeOrSelf(sum->getResult(0).getType());
+    bool isShort = element.isBF16() || element.isF16();
+    Tile zero{constant(scope, cast<TypedAttr>(builder.getZeroAttr(isShort ? builder.getF32Type() : element))), {}};
+    AxisList shape = carryAxes(sum);
+    all.push_back(shape.empty() ? zero.value : expanded(scope, zero, shape));
+  }
+  auto results = count(from, to, axis.tile, scope, all, targets,
+                       [&](Scope *inner, Value offset, ValueRange carried) -> FailureOr<SmallVector<Value>> {
+                         inner->places[streamed.front()] = {offset, axis.ragged() ? 1 : 0};
+                         for (auto [sum, carry] : llvm::zip_equal(sums, carried.drop_front(init.size())))
+                           inner->carries[sum] = carry;
+                         auto next = loop(streamed.drop_front(), inner, carried.take_front(init.size()), targets, body,
+                                          idle);
+                         for (Operation *sum : sums) {
+                           AxisList dims = axes.ofValue(sum->getResult(0));
+                           if (failed(next) || failed(emit(sum->getResult(0), dims, inner, dims)))
+                             return failure();
+                           next->push_back(inner->carries[sum]);
+                         }
+                         return next;
+                       });
+  if (succeeded(results))
+    results->truncate(init.size());
+  return results;
 }
 
 /// Every axis that is not streamed has its place here.
@@ -152,7 +178,7 @@ LogicalResult Emitter::storeResults() {
     for (AxisId axis : axes.ofValue(result.get()))
       if (axis != kNoAxis && axes[axis].streamed())
         streamed.push_back(axis);
-    llvm::sort(streamed);
+    sortLoops(streamed, axes);
     groups[streamed].push_back(&result);
   }
   auto compute = [&](Group &group, Scope *scope) -> FailureOr<SmallVector<Tile>> {

@@ -57,6 +57,9 @@ struct Scope {
   llvm::SmallVector<mlir::Value> replaced;
   std::map<std::vector<int64_t>, Tile> loads;
   llvm::DenseMap<AxisId, Tile> ranges, insides;
+  /// Of running sums along this loop's axis: what is summed before this chunk, and
+  /// once the sum is emitted, with it.
+  llvm::DenseMap<mlir::Operation *, mlir::Value> carries;
   unsigned depth() const { return parent ? parent->depth() + 1 : 0; }
   Scope *real() { return viewOf ? viewOf->real() : this; }
 };
@@ -91,7 +94,8 @@ private:
 
   /// A loop with the given step that carries `init`.
   mlir::FailureOr<llvm::SmallVector<mlir::Value>>
-  count(mlir::Value from, mlir::Value to, int64_t step, Scope *scope, mlir::ValueRange init, llvm::ArrayRef<mlir::Operation *> targets,
+  count(mlir::Value from, mlir::Value to, int64_t step, Scope *scope, mlir::ValueRange init,
+        llvm::ArrayRef<mlir::Operation *> targets,
         llvm::function_ref<mlir::FailureOr<llvm::SmallVector<mlir::Value>>(Scope *, mlir::Value, mlir::ValueRange)>
             body);
 
@@ -127,8 +131,11 @@ private:
   /// The value of every element of a splat; null if `value` is none.
   mlir::FailureOr<Tile> uniform(mlir::Value value, Scope *scope);
 
-  // Movement.cpp.
+  // Movement.cpp, RunningSums.cpp.
   mlir::LogicalResult concat(mlir::Operation *op, Scope *scope, llvm::ArrayRef<AxisId> order);
+  /// Running sums along `axis` that `targets` need.
+  llvm::SmallVector<mlir::Operation *> runningSums(AxisId axis, llvm::ArrayRef<mlir::Operation *> targets);
+  AxisList carryAxes(mlir::Operation *sum);
   mlir::LogicalResult cumsum(mlir::Operation *op, Scope *scope, llvm::ArrayRef<AxisId> order);
   mlir::LogicalResult scatter(mlir::Operation *op, Scope *scope, llvm::ArrayRef<AxisId> order);
   mlir::LogicalResult indexPut(mlir::Operation *op, Scope *scope, llvm::ArrayRef<AxisId> order);
@@ -138,7 +145,9 @@ private:
   /// `old` where not all of `matches` are true, else `update` or the sum of both.
   mlir::Value merged(Scope *scope, llvm::ArrayRef<Tile> matches, const Tile &update, const Tile &old,
                      bool accumulate);
-  /// A scalar out of a tile of rank one: what `combine` makes of its elements.
+  mlir::Value lastOf(Scope *scope, const Tile &tile, AxisId axis);
+  /// A tile less its last dimension, or the scalar of a tile of rank one: what
+  /// `combine` makes of the elements along it.
   mlir::Value folded(Scope *scope, mlir::Value tile,
                      llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Value, mlir::Value)> combine);
 

@@ -46,7 +46,8 @@ static func::FuncOp makeProgram(OpBuilder &builder, func::FuncOp kernel) {
   auto program = func::FuncOp::create(builder, kernel.getLoc(), kernel.getSymName(),
                                       builder.getFunctionType(inputs, {}));
   program.setVisibility(kernel.getVisibility());
-  StringRef consumed[] = {attr::tile, attr::localTile, attr::space, attr::warps};
+  StringRef consumed[] = {attr::tile, attr::localTile, attr::space, attr::warps, attr::stages, attr::candidates,
+                          attr::dropped};
   for (NamedAttribute attribute : kernel->getDiscardableAttrs())
     if (!llvm::is_contained(consumed, attribute.getName().getValue()))
       program->setAttr(attribute.getName(), attribute.getValue());
@@ -55,6 +56,8 @@ static func::FuncOp makeProgram(OpBuilder &builder, func::FuncOp kernel) {
 }
 
 static LogicalResult lowerKernel(func::FuncOp kernel, tile::Precision precision) {
+  if (kernel->removeAttr(kCollapsedAttr))
+    collapseAxes(kernel);
   auto axes = Axes::analyse(kernel);
   if (failed(axes) || failed(axes->readTiles(kernel)))
     return failure();
@@ -68,6 +71,8 @@ static LogicalResult lowerKernel(func::FuncOp kernel, tile::Precision precision)
   program->setAttr(tile::attr::grid, builder.getI64IntegerAttr(grid));
   auto warps = kernel->getAttrOfType<IntegerAttr>(attr::warps);
   program->setAttr(tile::attr::warps, builder.getI64IntegerAttr(warps ? warps.getInt() : kDefaultWarps));
+  if (auto stages = kernel->getAttrOfType<IntegerAttr>(attr::stages))
+    program->setAttr(tile::attr::stages, builder.getI64IntegerAttr(stages.getInt()));
   if (failed(Emitter(kernel, *axes, program, precision).run())) {
     program.erase();
     return failure();

@@ -1,4 +1,4 @@
-//===- Movement.cpp - Concatenation, running sums and scatters on tiles ----===//
+//===- Movement.cpp - Concatenation and scatters on tiles ------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -92,40 +92,6 @@ LogicalResult Emitter::concat(Operation *op, Scope *scope, ArrayRef<AxisId> orde
 }
 
 //===----------------------------------------------------------------------===//
-// Running sums
-//===----------------------------------------------------------------------===//
-
-LogicalResult Emitter::cumsum(Operation *op, Scope *scope, ArrayRef<AxisId> order) {
-  auto cumsumOp = cast<CumsumOp>(op);
-  AxisList dims = axes.ofValue(op->getResult(0));
-  AxisId along = dims[cumsumOp.getDim()];
-  auto tile = emit(cumsumOp.getInput(), isa<BlockArgument>(cumsumOp.getInput()) ? dims : axes.ofValue(cumsumOp.getInput()),
-                   scope, order);
-  if (failed(tile))
-    return failure();
-  if (along != kNoAxis && axes[along].streamed())
-    return refuse(kernel, op) << "a running sum of " << axes[along].extent << " elements in tiles of "
-                              << axes[along].tile;
-  if (along != kNoAxis) {
-    AxisList all = tileAxes(dims, order);
-    if (failed(checkRank(op, all)))
-      return failure();
-    // Short floats are summed in float32, as everywhere.
-    Value value = expanded(scope, *tile, all);
-    Type narrow = getElementTypeOrSelf(value.getType());
-    bool isShort = narrow.isBF16() || narrow.isF16();
-    if (isShort)
-      value = arith::ExtFOp::create(at(scope), tileType(all, builder.getF32Type()), value);
-    value = tile::ScanOp::create(at(scope), value.getType(), value, (int64_t)(llvm::find(all, along) - all.begin()));
-    if (isShort)
-      value = arith::TruncFOp::create(at(scope), tileType(all, narrow), value);
-    *tile = {value, all};
-  }
-  scope->values[op->getResult(0)] = *tile;
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
 // Scatters
 //===----------------------------------------------------------------------===//
 
@@ -149,14 +115,18 @@ FailureOr<Tile> Emitter::indices(Value value, ArrayRef<AxisId> dims, Scope *scop
 }
 
 Value Emitter::folded(Scope *scope, Value tile, function_ref<Value(OpBuilder &, Value, Value)> combine) {
-  Type element = getElementTypeOrSelf(tile.getType());
-  auto reduce = tile::ReduceOp::create(at(scope), TypeRange{RankedTensorType::get({}, element)}, ValueRange{tile}, 0);
+  auto type = cast<RankedTensorType>(tile.getType());
+  Type element = type.getElementType();
+  auto reduce = tile::ReduceOp::create(at(scope), TypeRange{type.clone(type.getShape().drop_back())}, ValueRange{tile},
+                                       type.getRank() - 1);
   {
     OpBuilder::InsertionGuard guard(builder);
     Block *block = builder.createBlock(&reduce.getCombiner(), {}, {element, element},
                                        {builder.getLoc(), builder.getLoc()});
     tile::YieldOp::create(builder, ValueRange{combine(builder, block->getArgument(0), block->getArgument(1))});
   }
+  if (type.getRank() > 1)
+    return reduce->getResult(0);
   return tile::ScalarOp::create(at(scope), element, reduce->getResult(0));
 }
 

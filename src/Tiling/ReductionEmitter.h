@@ -44,7 +44,6 @@ public:
   llvm::SmallVector<HalfPlane> idle() const;
 
   size_t size() { return choice ? choice->elements.size() + 1 : folds ? op->getNumResults() : parts.size(); }
-  mlir::linalg::GenericOp getOp() const { return op; }
 
 private:
   bool prepareDot();

@@ -255,7 +255,8 @@ LogicalResult Emitter::reduce(linalg::GenericOp op, Scope *scope, ArrayRef<AxisI
         Tile before{mine[0], member.outAxes()}, after{results->front(), member.outAxes()};
         factor = growth(inner, before, after);
         // Nothing is subtracted while there is nothing: the sums stay zero.
-        Tile zero{constant(inner, cast<TypedAttr>(builder.getZeroAttr(getElementTypeOrSelf(after.value.getType())))), {}};
+        Type element = getElementTypeOrSelf(after.value.getType());
+        Tile zero{constant(inner, cast<TypedAttr>(builder.getZeroAttr(element))), {}};
         inner->values[leader->getResult(0)] =
             apply(inner, {isMinusInfinity(inner, after), zero, after}, after.axes,
                   [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {

@@ -167,7 +167,8 @@ FailureOr<SmallVector<Value>> ReductionEmitter::stepDot(Scope *scope, ValueRange
   TypedAttr zero = cast<TypedAttr>(e.builder.getZeroAttr(lhs.getType()));
   Value a = masked(scope, *left, {m, k}, {k}, zero, lhs), b = masked(scope, *right, {k, n}, {k}, zero, rhs);
   Value accumulator = accumulators.empty() ? init()[0] : accumulators[0];
-  Value result = tile::DotOp::create(e.at(scope), accumulator.getType(), a, b, accumulator, e.precision);
+  Value result = tile::DotOp::create(e.at(scope), accumulator.getType(), a, b, accumulator, e.precision,
+                                     tile::MultiplierAttr());
   return SmallVector<Value>{result};
 }
 

@@ -11,6 +11,12 @@
 using namespace mlir;
 using namespace nova::tiling;
 
+void nova::tiling::sortLoops(SmallVectorImpl<AxisId> &list, const Axes &axes) {
+  llvm::sort(list, [&](AxisId a, AxisId b) {
+    return std::pair(axes[a].scanned, a) < std::pair(axes[b].scanned, b);
+  });
+}
+
 AxisList nova::tiling::streamedAxes(Operation *op, const Axes &axes) {
   AxisList list;
   auto generic = dyn_cast<linalg::GenericOp>(op);
@@ -21,7 +27,7 @@ AxisList nova::tiling::streamedAxes(Operation *op, const Axes &axes) {
     if (kind == utils::IteratorType::reduction && axis != kNoAxis && axes[axis].streamed())
       list.push_back(axis);
   }
-  llvm::sort(list);
+  sortLoops(list, axes);
   return list;
 }
 
@@ -30,7 +36,7 @@ static AxisList streamedResultAxes(Operation *op, const Axes &axes) {
   for (AxisId axis : axes.ofValue(op->getResult(0)))
     if (axis != kNoAxis && axes[axis].streamed())
       list.push_back(axis);
-  llvm::sort(list);
+  sortLoops(list, axes);
   return list;
 }
 

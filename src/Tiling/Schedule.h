@@ -11,7 +11,11 @@
 
 namespace nova::tiling {
 
-/// The streamed axes along which `op` reduces, ascending; empty for an op that
+/// The order of loops, outermost first. What a running sum carries from chunk to
+/// chunk must not change in loops further in.
+void sortLoops(llvm::SmallVectorImpl<AxisId> &list, const Axes &axes);
+
+/// The streamed axes along which `op` reduces, in the order of loops; empty for an op that
 /// reduces along none.
 AxisList streamedAxes(mlir::Operation *op, const Axes &axes);
 

@@ -61,7 +61,8 @@ FailureOr<Tile> Emitter::emit(Value value, ArrayRef<AxisId> dims, Scope *scope, 
     LogicalResult ok =
         llvm::TypeSwitch<Operation *, LogicalResult>(op)
             .Case([&](linalg::GenericOp generic) {
-              return generic.getNumReductionLoops() ? reduce(generic, place, order) : elementwise(generic, place, order);
+              return generic.getNumReductionLoops() ? reduce(generic, place, order)
+                                                    : elementwise(generic, place, order);
             })
             .Case([&](tensor::ConcatOp) { return concat(op, place, order); })
             .Case([&](CumsumOp) { return cumsum(op, place, order); })

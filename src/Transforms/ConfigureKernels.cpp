@@ -8,6 +8,7 @@
 #include "KernelAnalysis.h"
 
 #include "nova/Target/Target.h"
+#include "nova/Transforms/Candidates.h"
 #include "nova/Transforms/Passes.h"
 
 #include "mlir/IR/Builders.h"
@@ -20,33 +21,54 @@ namespace nova {
 using namespace mlir;
 using namespace nova;
 
-/// The row of that name, which is a device's and no architecture's.
-static const target::Device *findGpu(StringRef name) {
-  for (const target::Device &device : target::devices())
-    if (device.kind == target::DeviceKind::Gpu && StringRef(device.name) == name)
-      return &device;
-  return nullptr;
-}
-
-/// Replaces the tile by one of which nova-lower-kernels-to-tiles makes a program.
-static LogicalResult configureForTiles(func::FuncOp kernel, const target::Device &gpu) {
-  auto axes = tiling::Axes::analyse(kernel);
+/// Tiles of which nova-lower-kernels-to-tiles makes a program.
+/// Tiles are those of the kernel with its axes collapsed, which that pass does to
+/// it: here the kernel keeps its type, which its launches know.
+static LogicalResult configureForTiles(func::FuncOp kernel, const target::Device &gpu, StringRef precision) {
+  if (failed(tiling::Axes::analyse(kernel)))
+    return failure();
+  OwningOpRef<func::FuncOp> collapsed = kernel.clone();
+  auto dims = tiling::collapseAxes(*collapsed);
+  auto axes = tiling::Axes::analyse(*collapsed);
   if (failed(axes))
     return failure();
   Builder builder(kernel.getContext());
-  config::TileProblem problem = describeTiles(kernel, *axes);
-  problem.multiprocessors = gpu.smCount;
-  config::TileSchedule schedule = config::configureTiles(problem);
-  SmallVector<int64_t> space(kernel->getAttrOfType<DenseI64ArrayAttr>(attr::space).size(), 1), local;
-  for (auto [id, tile] : llvm::enumerate(schedule.tile))
-    if (!(*axes)[id].local())
-      space[(*axes)[id].space] = tile;
-  for (tiling::AxisId id : axes->localAxes())
-    local.push_back(schedule.tile[id]);
-  kernel->setAttr(attr::tile, builder.getDenseI64ArrayAttr(space));
-  kernel->setAttr(attr::localTile, builder.getDenseI64ArrayAttr(local));
-  kernel->setAttr(attr::warps, builder.getI64IntegerAttr(schedule.warps));
-  kernel->setAttr(attr::reason, builder.getStringAttr(schedule.reason));
+  if (dims) {
+    kernel->setAttr(tiling::kCollapsedAttr, builder.getUnitAttr());
+    kernel->setAttr(attr::space, (*collapsed)->getAttr(attr::space));
+    for (auto [r, parts] : llvm::enumerate(*dims)) {
+      auto map = collapsed->getResultAttrOfType<DenseI64ArrayAttr>(r, attr::map);
+      SmallVector<int64_t> whole;
+      for (unsigned dim : parts)
+        whole.push_back(map[dim]);
+      kernel.setResultAttr(r, attr::map, builder.getDenseI64ArrayAttr(whole));
+    }
+  }
+  config::TileChoice choice = config::configureTiles(describeTiles(*collapsed, *axes, precision), gpu);
+  SmallVector<Attribute> candidates, dropped;
+  for (const config::TileSchedule &schedule : choice.candidates) {
+    SmallVector<int64_t> space(kernel->getAttrOfType<DenseI64ArrayAttr>(attr::space).size(), 1), local;
+    for (auto [id, tile] : llvm::enumerate(schedule.tile))
+      if (!(*axes)[id].local())
+        space[(*axes)[id].space] = tile;
+    for (tiling::AxisId id : axes->localAxes())
+      local.push_back(schedule.tile[id]);
+    candidates.push_back(builder.getDictionaryAttr({
+        builder.getNamedAttr(attr::tile, builder.getDenseI64ArrayAttr(space)),
+        builder.getNamedAttr(attr::localTile, builder.getDenseI64ArrayAttr(local)),
+        builder.getNamedAttr(attr::warps, builder.getI64IntegerAttr(schedule.warps)),
+        builder.getNamedAttr(attr::stages, builder.getI64IntegerAttr(schedule.stages)),
+        builder.getNamedAttr(attr::residentBlocks, builder.getI64IntegerAttr(schedule.residentBlocks)),
+        builder.getNamedAttr(attr::family, builder.getStringAttr(config::familyName(schedule.family))),
+        builder.getNamedAttr(attr::predictedNs, builder.getI64IntegerAttr(schedule.predictedNs)),
+        builder.getNamedAttr(attr::reason, builder.getStringAttr(schedule.reason)),
+    }));
+  }
+  for (const std::string &why : choice.dropped)
+    dropped.push_back(builder.getStringAttr(why));
+  kernel->setAttr(attr::candidates, builder.getArrayAttr(candidates));
+  kernel->setAttr(attr::dropped, builder.getArrayAttr(dropped));
+  takeCandidate(kernel, cast<DictionaryAttr>(candidates.front()));
   return success();
 }
 
@@ -57,25 +79,24 @@ struct ConfigureKernels : ::nova::impl::ConfigureKernelsBase<ConfigureKernels> {
   void runOnOperation() override {
     Builder builder(&getContext());
     config::HostDevice host;
-    const target::Device *gpu = findGpu(device);
+    const target::Device *gpu = target::findGpu(device);
     if (device != host.name && !gpu) {
-      std::string known = host.name;
-      for (const target::Device &row : target::devices())
-        if (row.kind == target::DeviceKind::Gpu)
-          known.append(" ").append(row.name);
-      getOperation().emitError("no device '") << device << "' to configure kernels for; known: " << known;
+      getOperation().emitError("no device '")
+          << device << "' to configure kernels for; known: " << host.name << " " << target::gpuNames();
       return signalPassFailure();
     }
     for (auto kernel : getOperation().getOps<func::FuncOp>()) {
       if (!isKernel(kernel) || kernel.isExternal())
         continue;
-      config::KernelDesc desc = describeKernel(kernel);
-      config::Schedule schedule = gpu ? config::configureGpu(desc, *gpu) : config::configureHost(desc, host);
+      if (gpu) {
+        if (failed(configureForTiles(kernel, *gpu, precision)))
+          return signalPassFailure();
+        continue;
+      }
+      config::Schedule schedule = config::configureHost(describeKernel(kernel), host);
       kernel->setAttr(attr::tile, builder.getDenseI64ArrayAttr(schedule.tile));
       kernel->setAttr(attr::predictedNs, builder.getI64IntegerAttr((int64_t)(schedule.seconds * 1e9)));
       kernel->setAttr(attr::reason, builder.getStringAttr(schedule.reason));
-      if (gpu && failed(configureForTiles(kernel, *gpu)))
-        return signalPassFailure();
     }
   }
 };

@@ -9,34 +9,216 @@
 #include "nova/Transforms/KernelContract.h"
 #include "nova/Transforms/ReductionBody.h"
 
-#include <map>
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace nova;
 using namespace nova::tiling;
 
-static std::optional<config::ContractionDesc> contraction(linalg::GenericOp op, const Axes &axes) {
+static config::AxisSet axisSet(ArrayRef<AxisId> list) {
+  config::AxisSet set;
+  for (AxisId axis : list)
+    if (axis != kNoAxis && !llvm::is_contained(set, (unsigned)axis))
+      set.push_back(axis);
+  return set;
+}
+
+static config::AxisSet loopAxes(linalg::GenericOp op, const Axes &axes, bool reducedOnly = false) {
+  AxisList list;
+  for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray()))
+    if (!reducedOnly || kind == utils::IteratorType::reduction)
+      list.push_back(axes.ofLoop(op, loop));
+  return axisSet(list);
+}
+
+/// Is this factor of a product an argument's element as it stands, that the
+/// product alone reads?
+static bool isOnlyInMemory(Value factor) {
+  while (Operation *cast = factor.getDefiningOp()) {
+    if (!isa<arith::ExtFOp>(cast))
+      return false;
+    factor = cast->getOperand(0);
+  }
+  auto element = dyn_cast<BlockArgument>(factor);
+  auto op = element ? dyn_cast<linalg::GenericOp>(element.getOwner()->getParentOp()) : linalg::GenericOp();
+  if (!op)
+    return false;
+  auto argument = dyn_cast<BlockArgument>(op.getMatchingOpOperand(element)->get());
+  return argument && argument.hasOneUse();
+}
+
+/// The argument that a factor of a product is an element of as it stands, and whether
+/// the argument's neighbours in memory lie along one of the axes `depth`.
+static std::pair<int64_t, bool> tensorOf(Value factor, const Axes &axes, const config::AxisSet &depth) {
+  auto element = dyn_cast<BlockArgument>(factor);
+  auto op = element ? dyn_cast<linalg::GenericOp>(element.getOwner()->getParentOp()) : linalg::GenericOp();
+  OpOperand *operand = op ? op.getMatchingOpOperand(element) : nullptr;
+  auto argument = operand ? dyn_cast<BlockArgument>(operand->get()) : BlockArgument();
+  if (!argument)
+    return {-1, true};
+  auto kernel = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  AxisList dims = axes.ofOperand(*operand);
+  bool inner = false;
+  for (auto [dim, stride] : llvm::zip(dims, argumentStrides(kernel, argument.getArgNumber())))
+    inner |= stride == 1 && dim != kNoAxis && llvm::is_contained(depth, (unsigned)dim);
+  return {argument.getArgNumber(), inner};
+}
+
+static std::optional<config::ContractionDesc> contraction(linalg::GenericOp op, const Axes &axes,
+                                                          StringRef precision) {
   auto parts = accumulations(op);
   if (failed(parts) || parts->size() != 1)
     return std::nullopt;
   auto product = factors((*parts)[0]);
   if (!product)
     return std::nullopt;
-  AxisList a = axesOf(product->first, op, axes), b = axesOf(product->second, op, axes);
+  auto [left, right] = *product;
+  AxisList a = axesOf(left, op, axes), b = axesOf(right, op, axes);
   AxisList out = axes.ofValue(op->getResult(0));
+  auto ofOneSide = [&](const AxisList &list, const AxisList &other) {
+    AxisList found;
+    for (AxisId axis : list)
+      if (!llvm::is_contained(other, axis))
+        found.push_back(axis);
+    return axisSet(found);
+  };
   config::ContractionDesc desc;
+  desc.m = ofOneSide(a, b), desc.n = ofOneSide(b, a);
   for (AxisId axis : a)
-    if (!llvm::is_contained(b, axis))
-      desc.m.push_back(axis);
-    else if (!llvm::is_contained(out, axis))
-      desc.k.push_back(axis);
-  for (AxisId axis : b)
-    if (!llvm::is_contained(a, axis))
-      desc.n.push_back(axis);
+    if (llvm::is_contained(b, axis))
+      (llvm::is_contained(out, axis) ? desc.batch : desc.k).push_back(axis);
   if (desc.m.empty() || desc.n.empty() || desc.k.empty())
     return std::nullopt;
+  desc.leftInMemory = isOnlyInMemory(left), desc.rightInMemory = isOnlyInMemory(right);
+  std::tie(desc.leftTensor, desc.leftDepthInner) = tensorOf(left, axes, desc.k);
+  std::tie(desc.rightTensor, desc.rightDepthInner) = tensorOf(right, axes, desc.k);
+  // Rows are what the result has first.
+  auto place = [&](const config::AxisSet &set) { return llvm::find(out, (AxisId)set.back()) - out.begin(); };
+  if (place(desc.n) < place(desc.m)) {
+    std::swap(desc.m, desc.n);
+    std::swap(desc.leftInMemory, desc.rightInMemory);
+    std::swap(desc.leftTensor, desc.rightTensor);
+    std::swap(desc.leftDepthInner, desc.rightDepthInner);
+  }
+  Type element = left.getType();
+  desc.elementBytes = elementBytes(element);
+  if (element.isBF16() || element.isF16() || (element.isF32() && precision == "bf16"))
+    desc.unit = config::ProductUnit::Half;
+  else if (element.isF32() && precision == "tf32")
+    desc.unit = config::ProductUnit::Tf32;
   return desc;
 }
+
+//===----------------------------------------------------------------------===//
+// Registers, arithmetic, memory
+//===----------------------------------------------------------------------===//
+
+/// Instructions of an operation, about: functions are expanded (src/Math).
+static int64_t instructions(Operation &op) {
+  if (isa<arith::ConstantOp, linalg::IndexOp, linalg::YieldOp>(op))
+    return 0;
+  if (op.getDialect()->getNamespace() == "math")
+    return 16;
+  return isa<arith::DivFOp, arith::RemFOp>(op) ? 8 : 1;
+}
+
+namespace {
+/// Numbers the operations of a body that compute, and collects who lives when.
+class Lives {
+public:
+  Lives(func::FuncOp kernel, const Axes &axes, config::TileProblem &problem)
+      : kernel(kernel), axes(axes), problem(problem) {}
+
+  void run() {
+    for (Operation &op : kernel.getBody().front().without_terminator())
+      if (!isa<tensor::EmptyOp, linalg::FillOp, arith::ConstantOp>(op))
+        numbers.insert({&op, numbers.size()});
+    for (auto [op, number] : numbers)
+      for (Value result : op->getResults())
+        if (isa<RankedTensorType>(result.getType()))
+          addResult(op, result);
+    for (BlockArgument argument : kernel.getArguments())
+      addArgument(argument);
+    for (Value result : kernel.getBody().front().getTerminator()->getOperands())
+      problem.memory.push_back({axisSet(axes.ofValue(result)), elementBytes(getElementTypeOrSelf(result)),
+                                bytesOf(result), true});
+  }
+
+private:
+  static int64_t bytesOf(Value value) {
+    auto type = cast<RankedTensorType>(value.getType());
+    return type.getNumElements() * elementBytes(type.getElementType());
+  }
+
+  int64_t lastUse(Value value, int64_t from) const {
+    for (Operation *user : value.getUsers())
+      if (auto it = numbers.find(user); it != numbers.end())
+        from = std::max(from, it->second);
+    return from;
+  }
+
+  void addResult(Operation *op, Value result) {
+    config::ValueDesc value;
+    value.axes = axisSet(axes.ofValue(result));
+    value.elementBytes = elementBytes(getElementTypeOrSelf(result));
+    value.first = numbers.lookup(op);
+    value.last = lastUse(result, value.first);
+    if (auto generic = dyn_cast<linalg::GenericOp>(op); generic && generic.getNumReductionLoops()) {
+      value.reduced = loopAxes(generic, axes, /*reducedOnly=*/true);
+      value.isProduct = llvm::is_contained(products, op);
+      value.whole = true;
+    } else {
+      value.whole = !generic;
+    }
+    problem.values.push_back(std::move(value));
+  }
+
+  /// What products alone read comes through rings; all else is loaded where it is
+  /// first needed. Readers along other axes read something else.
+  void addArgument(BlockArgument argument) {
+    struct Reading {
+      config::AxisSet along;
+      int64_t first, last, most;
+    };
+    SmallVector<Reading> readings;
+    int64_t width = elementBytes(getElementTypeOrSelf(argument));
+    for (OpOperand &use : argument.getUses()) {
+      Operation *user = kernel.getBody().front().findAncestorOpInBlock(*use.getOwner());
+      auto generic = dyn_cast<linalg::GenericOp>(user);
+      config::AxisSet along;
+      if (generic && user == use.getOwner())
+        along = axisSet(axes.ofOperand(use));
+      else if (generic) // data says which elements: one for each point
+        along = loopAxes(generic, axes);
+      int64_t points = 1;
+      for (unsigned axis : along)
+        points *= axes[axis].extent;
+      int64_t number = numbers.lookup(user);
+      auto same = llvm::find_if(readings, [&](const Reading &other) { return other.along == along; });
+      if (same == readings.end())
+        readings.push_back({along, number, number, std::min(points * width, bytesOf(argument))});
+      else
+        same->first = std::min(same->first, number), same->last = std::max(same->last, number);
+    }
+    bool ring = argument.hasOneUse() && llvm::is_contained(products, *argument.user_begin());
+    for (const Reading &reading : readings) {
+      problem.memory.push_back({reading.along, width, reading.most, false});
+      if (!ring)
+        problem.values.push_back({reading.along, width, reading.first, reading.last, {}, false, false});
+    }
+  }
+
+  func::FuncOp kernel;
+  const Axes &axes;
+  config::TileProblem &problem;
+  llvm::MapVector<Operation *, int64_t> numbers;
+
+public:
+  SmallVector<Operation *> products;
+};
+} // namespace
 
 /// Bytes of memory in which each axis has each rank among the strides.
 static std::vector<unsigned> innermost(func::FuncOp kernel, const Axes &axes) {
@@ -70,7 +252,7 @@ static std::vector<unsigned> innermost(func::FuncOp kernel, const Axes &axes) {
   return order;
 }
 
-config::TileProblem nova::describeTiles(func::FuncOp kernel, const Axes &axes) {
+config::TileProblem nova::describeTiles(func::FuncOp kernel, const Axes &axes, StringRef precision) {
   config::TileProblem problem;
   // What has no tile of its own is shown as having nothing to divide.
   for (AxisId id = 0; id < (AxisId)axes.size(); ++id) {
@@ -83,11 +265,19 @@ config::TileProblem nova::describeTiles(func::FuncOp kernel, const Axes &axes) {
       if (axis != kNoAxis)
         problem.axes[axis].selected = true;
   });
+  Lives lives(kernel, axes, problem);
   kernel.walk([&](linalg::GenericOp op) {
-    if (auto desc = contraction(op, axes))
+    if (auto desc = contraction(op, axes, precision)) {
       problem.contractions.push_back(*desc);
+      lives.products.push_back(op);
+      return;
+    }
+    config::WorkDesc work{loopAxes(op, axes), 0};
+    for (Operation &inner : op.getBody()->getOperations())
+      work.operations += instructions(inner);
+    problem.work.push_back(std::move(work));
   });
+  lives.run();
   problem.innermost = innermost(kernel, axes);
-  problem.tensors = kernel.getNumArguments() + kernel.getNumResults();
   return problem;
 }

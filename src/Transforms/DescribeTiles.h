@@ -7,12 +7,13 @@
 #ifndef NOVA_SRC_TRANSFORMS_DESCRIBETILES_H
 #define NOVA_SRC_TRANSFORMS_DESCRIBETILES_H
 
-#include "nova/Config/Configure.h"
+#include "nova/Config/Tiles.h"
 #include "nova/Transforms/KernelAxes.h"
 
 namespace nova {
 
-config::TileProblem describeTiles(mlir::func::FuncOp kernel, const tiling::Axes &axes);
+/// `precision`: how float32 operands enter products, "f32", "tf32" or "bf16".
+config::TileProblem describeTiles(mlir::func::FuncOp kernel, const tiling::Axes &axes, llvm::StringRef precision);
 
 } // namespace nova
 

@@ -11,6 +11,7 @@
 #include "nova/Transforms/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -237,6 +238,11 @@ struct FormKernels : ::nova::impl::FormKernelsBase<FormKernels> {
                                      builder.getArrayAttr(nodes));
       for (auto [value, result] : llvm::zip_equal(outliner.results, launch.getResults()))
         memory.map(value, result);
+      for (const auto &[producer, why] : cluster.apart)
+        remark::missed(launch.getLoc(), remark::RemarkOpts::name("not-fused").category(getArgument()))
+            << ("'" + cluster.ops.front()->getName().getStringRef() + "' is not in the kernel of '" +
+                producer->getName().getStringRef() + "': " + why)
+                   .str();
       ++numLaunches;
     }
     numKernels += count;

@@ -40,6 +40,7 @@ public:
   /// Each dimension from `first` of `value`, unless it has no axes, is that of
   /// `other` `shift` further on.
   void sameDims(Value value, Value other, unsigned first = 0, int shift = 0);
+  void collectResults();
   LogicalResult bind();
   void shareArguments();
 
@@ -193,6 +194,13 @@ LogicalResult Analysis::collect() {
   return success();
 }
 
+/// An argument that is returned has its own axes there.
+void Analysis::collectResults() {
+  for (Value result : kernel.getBody().front().getTerminator()->getOperands())
+    for (int64_t d = 0, e = cast<RankedTensorType>(result.getType()).getRank(); d < e; ++d)
+      key(result, d);
+}
+
 LogicalResult Analysis::bind() {
   auto sizes = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::space);
   if (!sizes)
@@ -259,11 +267,15 @@ void Analysis::shareArguments() {
   });
 }
 
-FailureOr<Axes> Axes::analyse(func::FuncOp kernel) {
+FailureOr<Axes> Axes::analyse(func::FuncOp kernel, bool bound) {
   Analysis analysis(kernel);
-  if (failed(analysis.collect()) || failed(analysis.bind()))
+  if (failed(analysis.collect()))
     return failure();
-  analysis.shareArguments();
+  analysis.collectResults();
+  if (bound && failed(analysis.bind()))
+    return failure();
+  if (bound)
+    analysis.shareArguments();
   Axes result;
   DenseMap<Key, AxisId> numbers;
   for (Key key : analysis.keys) {

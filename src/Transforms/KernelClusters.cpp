@@ -121,14 +121,16 @@ std::optional<Binding> KernelClusters::matchDims(Operation *op, const Solo &solo
   return map;
 }
 
-bool KernelClusters::tryJoin(Operation *op, const Solo &solo, unsigned primary,
-                             ArrayRef<unsigned> others) {
+const char *KernelClusters::tryJoin(Operation *op, const Solo &solo, unsigned primary,
+                                    ArrayRef<unsigned> others) {
   Cluster &target = clusters[primary];
-  if (target.kind == Cluster::Kind::Sealed || solo.cluster.kind != Cluster::Kind::Open)
-    return false;
+  if (target.kind == Cluster::Kind::Sealed)
+    return "nothing can be computed behind it in one kernel";
+  if (solo.cluster.kind != Cluster::Kind::Open)
+    return "it reads this operand from memory";
   bool computes = op->hasTrait<nova::Pointwise>();
   if (target.kind == Cluster::Kind::Epilogue && !computes)
-    return false;
+    return "behind a product only elementwise operations are computed";
 
   llvm::BitVector inside(capacity);
   inside.set(primary);
@@ -150,7 +152,7 @@ bool KernelClusters::tryJoin(Operation *op, const Solo &solo, unsigned primary,
 
   auto map = matchDims(op, solo, primary, merges);
   if (!map)
-    return false;
+    return "it reads another place of it than the one being computed";
 
   // Local dimensions: the operation's must be the cluster's, or the first.
   llvm::SmallBitVector local(target.shape.size());
@@ -169,11 +171,11 @@ bool KernelClusters::tryJoin(Operation *op, const Solo &solo, unsigned primary,
       if (m.map[i] >= 0 && clusters[m.id].local.test(i))
         theirs.set(m.map[i]);
     if (theirs.any() && realLocal.any() && theirs != realLocal)
-      return false;
+      return "they reduce along other dimensions";
     realLocal |= theirs;
   }
   if (reduces && realLocal.any() && realLocal != local)
-    return false;
+    return "they reduce along other dimensions";
   llvm::SmallBitVector finalLocal = realLocal.any() ? realLocal : local;
 
   // The operation must run along the whole space.
@@ -185,16 +187,16 @@ bool KernelClusters::tryJoin(Operation *op, const Solo &solo, unsigned primary,
       covered.set(dim);
   for (unsigned dim : shaped.spaceDims())
     if (!covered.test(dim))
-      return false;
+      return "it does not run along all dimensions of the kernel's grid";
   // Where rows are not what is local, only the reduced values leave the kernel:
   // storing whole columns from one grid point would waste the device.
   if (finalLocal.any() && !shaped.isRowWise() && target.kind == Cluster::Kind::Open) {
     if (reduces) {
       for (unsigned member : inside.set_bits())
         if (!staysInside(member, op) && realLocal.none())
-          return false;
+          return "its operand is needed elsewhere too, and columns are reduced without being stored";
     } else if ((covered & finalLocal) == finalLocal) {
-      return false;
+      return "whole columns would be stored by one grid point";
     }
   }
 
@@ -208,10 +210,10 @@ bool KernelClusters::tryJoin(Operation *op, const Solo &solo, unsigned primary,
     if (inner)
       continue;
     if (inside.test(id))
-      return false;
+      return "it reads a value of the kernel from memory";
     for (unsigned member : inside.set_bits())
       if (clusters[id].ancestors.test(member))
-        return false;
+        return "another operand depends on the kernel and is computed outside it";
   }
 
   for (const Merge &m : merges)
@@ -234,7 +236,7 @@ bool KernelClusters::tryJoin(Operation *op, const Solo &solo, unsigned primary,
     if (leaf)
       leaves.insert(value);
   }
-  return true;
+  return nullptr;
 }
 
 void KernelClusters::absorb(unsigned into, const Merge &merge) {
@@ -278,6 +280,7 @@ void KernelClusters::dependOn(unsigned id, unsigned before) {
 void KernelClusters::place(Operation *op, bool fuse) {
   Solo solo = alone(op);
   bool joined = false, repeated = op->hasAttr(recomputeAttr);
+  std::vector<std::pair<Operation *, std::string>> apart;
   if (fuse) {
     SmallVector<unsigned> candidates;
     for (Value operand : op->getOperands()) {
@@ -301,7 +304,10 @@ void KernelClusters::place(Operation *op, bool fuse) {
       for (unsigned other : candidates)
         if (other != candidates[i])
           others.push_back(other);
-      joined = tryJoin(op, solo, candidates[i], others) || tryJoin(op, solo, candidates[i], {});
+      const char *why = tryJoin(op, solo, candidates[i], others);
+      joined = !why || !tryJoin(op, solo, candidates[i], {});
+      if (!joined)
+        apart.push_back({clusters[candidates[i]].ops.front(), why});
     }
   }
   if (!joined) {
@@ -312,6 +318,7 @@ void KernelClusters::place(Operation *op, bool fuse) {
     clusters[id].ops.push_back(op);
     clusters[id].firstIndex = positions[op];
     clusters[id].recomputes = repeated;
+    clusters[id].apart = std::move(apart);
     ids[op] = id;
     for (auto [value, own] : llvm::zip_equal(op->getResults(), solo.results))
       bindings[value] = own;

@@ -45,6 +45,9 @@ struct Cluster {
   llvm::BitVector ancestors;          ///< Clusters that must run before.
   unsigned firstIndex = 0;            ///< Position of the earliest member.
   bool recomputes = false;            ///< Only repeated operations so far.
+  /// Why its first operation is in no kernel that computes one of its operands:
+  /// the operation that computes that, and what prevents it.
+  std::vector<std::pair<mlir::Operation *, std::string>> apart;
 
   /// Dimensions of S along which results are computed in parallel.
   llvm::SmallVector<unsigned> spaceDims() const;
@@ -103,8 +106,9 @@ private:
 
   Solo alone(mlir::Operation *op) const;
   void place(mlir::Operation *op, bool fuse);
-  bool tryJoin(mlir::Operation *op, const Solo &solo, unsigned primary,
-               llvm::ArrayRef<unsigned> others);
+  /// Null if it joined; else what prevents it.
+  const char *tryJoin(mlir::Operation *op, const Solo &solo, unsigned primary,
+                      llvm::ArrayRef<unsigned> others);
   std::optional<Binding> matchDims(mlir::Operation *op, const Solo &solo, unsigned primary,
                                    llvm::ArrayRef<Merge> merges) const;
   std::optional<Binding> embed(const Cluster &from, const Cluster &into) const;

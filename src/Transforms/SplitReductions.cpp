@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "KernelAnalysis.h"
 
+#include "nova/Config/Tiles.h"
 #include "nova/Transforms/Passes.h"
 
 #include "mlir/IR/AffineExprVisitor.h"
@@ -89,8 +90,31 @@ static bool usesOtherwise(AffineMap map, unsigned loop) {
   });
 }
 
+/// Rows and columns are parallel loops that only one of two inputs has.
+static void describeProduct(linalg::GenericOp op, StringRef precision, config::ReductionDesc &desc) {
+  if (op.getNumDpsInputs() != 2)
+    return;
+  int64_t rows = 1, columns = 1;
+  SmallVector<int64_t> ranges = op.getStaticLoopRanges();
+  for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray())) {
+    bool left = positionOf(op.getMatchingIndexingMap(op.getDpsInputOperand(0)), loop) >= 0;
+    bool right = positionOf(op.getMatchingIndexingMap(op.getDpsInputOperand(1)), loop) >= 0;
+    if (kind == utils::IteratorType::reduction && !(left && right))
+      return;
+    if (kind == utils::IteratorType::parallel)
+      (left && right ? desc.batch : left ? rows : columns) *= ranges[loop];
+  }
+  desc.rows = rows, desc.columns = columns;
+  Type element = getElementTypeOrSelf(op.getDpsInputs()[0]);
+  desc.elementBytes = elementBytes(element);
+  if (element.isBF16() || element.isF16() || precision == "bf16")
+    desc.unit = config::ProductUnit::Half;
+  else if (element.isF32() && precision == "tf32")
+    desc.unit = config::ProductUnit::Tf32;
+}
+
 /// How `op` can be split, if it reads arguments only and is worth it.
-static std::optional<Split> splitOf(linalg::GenericOp op, const config::ReductionLimits &limits) {
+static std::optional<Split> splitOf(linalg::GenericOp op, const target::Device &device, StringRef precision) {
   if (op.getNumReductionLoops() == 0 || op.getNumDpsInputs() == 0)
     return std::nullopt;
   for (Value input : op.getDpsInputs())
@@ -117,15 +141,11 @@ static std::optional<Split> splitOf(linalg::GenericOp op, const config::Reductio
     if (kind == utils::IteratorType::parallel) {
       split.outer.push_back(ranges[loop]);
       desc.outputs *= ranges[loop];
-      // A loop that some input lacks: the rows and columns of a product.
-      int64_t readers = 0;
-      for (OpOperand *input : op.getDpsInputOperands())
-        readers += positionOf(op.getMatchingIndexingMap(input), loop) >= 0;
-      desc.sharedLoops += readers < op.getNumDpsInputs() && ranges[loop] > 1;
     } else {
       desc.depth *= ranges[loop];
     }
   }
+  describeProduct(op, precision, desc);
   for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray())) {
     if (kind != utils::IteratorType::reduction)
       continue;
@@ -134,7 +154,7 @@ static std::optional<Split> splitOf(linalg::GenericOp op, const config::Reductio
     });
     if (!plain)
       continue;
-    int64_t parts = config::reductionParts(desc, ranges[loop], limits);
+    int64_t parts = config::reductionParts(desc, ranges[loop], device);
     if (parts > split.parts)
       split.loop = loop, split.parts = parts;
   }
@@ -392,7 +412,11 @@ struct SplitReductions : ::nova::impl::SplitReductionsBase<SplitReductions> {
   using SplitReductionsBase::SplitReductionsBase;
 
   void runOnOperation() override {
-    config::ReductionLimits limits{blocks};
+    const target::Device *gpu = target::findGpu(device);
+    if (!gpu) {
+      getOperation().emitError("no GPU '") << device << "' to split reductions for; known: " << target::gpuNames();
+      return signalPassFailure();
+    }
     SmallVector<func::FuncOp> kernels;
     for (auto kernel : getOperation().getOps<func::FuncOp>())
       if (isKernel(kernel) && !kernel.isExternal())
@@ -402,7 +426,7 @@ struct SplitReductions : ::nova::impl::SplitReductionsBase<SplitReductions> {
       llvm::MapVector<std::pair<int64_t, ArrayAttr>, SmallVector<Split>> groups;
       Builder builder(&getContext());
       for (auto op : kernel.getBody().front().getOps<linalg::GenericOp>())
-        if (std::optional<Split> split = splitOf(op, limits))
+        if (std::optional<Split> split = splitOf(op, *gpu, precision))
           groups[{split->parts, builder.getI64ArrayAttr(split->outer)}].push_back(*split);
       unsigned number = 0;
       for (auto &[key, splits] : groups) {

@@ -56,7 +56,7 @@ Target gpuTarget(Bundle &b) {
   map.interleave = "none";
   map.swizzle = "128b";
   map.l2Promotion = "256b";
-  map.fill = "zero";
+  map.fill = "nan";
   Launch l;
   l.kernel = 0;
   l.args = {map, Immediate{UINT64_MAX, "int64"}};

@@ -4,19 +4,29 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "nova/Config/Configure.h"
+#include "nova/Config/Tiles.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
+using namespace nova;
 using namespace nova::config;
 
-static constexpr ReductionLimits kLimits{132};
+static const target::Device &h200() { return *target::findTarget("h200"); }
 
 /// The parts of a reduction over one loop.
-static int64_t partsOf(int64_t outputs, int64_t depth, int64_t sharedLoops = 0) {
-  return reductionParts({outputs, depth, sharedLoops}, depth, kLimits);
+static int64_t partsOf(int64_t outputs, int64_t depth) {
+  ReductionDesc desc;
+  desc.outputs = outputs, desc.depth = depth;
+  return reductionParts(desc, depth, h200());
+}
+
+static int64_t partsOfProduct(int64_t rows, int64_t columns, int64_t depth, ProductUnit unit = ProductUnit::Tf32) {
+  ReductionDesc desc;
+  desc.outputs = rows * columns, desc.depth = depth;
+  desc.rows = rows, desc.columns = columns, desc.unit = unit;
+  return reductionParts(desc, depth, h200());
 }
 
 TEST(ReductionParts, AreADivisorAndFillTheDeviceAtMostTwice) {
@@ -26,18 +36,16 @@ TEST(ReductionParts, AreADivisorAndFillTheDeviceAtMostTwice) {
     desc.outputs = 1 + random() % (random() % 2 ? 100 : 200000);
     int64_t extent = 1 + random() % 5000;
     desc.depth = extent * (1 + random() % 8);
-    desc.sharedLoops = random() % 3;
-    ReductionLimits limits{int64_t(1 + random() % 200)};
-    int64_t parts = reductionParts(desc, extent, limits);
+    const auto &rows = target::devices();
+    const target::Device &device = rows[random() % rows.size()];
+    int64_t parts = reductionParts(desc, extent, device);
     ASSERT_GE(parts, 1);
     if (parts == 1)
       continue;
     EXPECT_EQ(extent % parts, 0);
     EXPECT_GE(parts, 4);
-    bool product = desc.sharedLoops > 1;
-    EXPECT_GE(desc.depth / parts, product ? 512 : 32);
-    int64_t perBlock = product ? 64 * 64 : 64;
-    EXPECT_LE(parts * ((desc.outputs + perBlock - 1) / perBlock), 2 * limits.blocks);
+    EXPECT_GE(desc.depth / parts, 32);
+    EXPECT_LE(parts * ((desc.outputs + 63) / 64), 2 * device.smCount);
   }
 }
 
@@ -56,12 +64,17 @@ TEST(ReductionParts, WhatIsShortOrFillsTheDeviceStaysWhole) {
   EXPECT_EQ(partsOf(0, 4096), 1);
 }
 
+/// The weight gradient of a transformer's projection: tiles of 128 x 128 are 36, of
+/// a device of 132 multiprocessors.
 TEST(ReductionParts, AProductIsCutWhereItIsDeepAndHasFewTiles) {
-  EXPECT_EQ(partsOf(128 * 128, 8192, 2), 16);
-  EXPECT_EQ(partsOf(128 * 128, 1024, 2), 1);
-  EXPECT_EQ(partsOf(1024 * 1024, 8192, 2), 1);
-  // With one shared loop it is a product with a vector: rows, not tiles.
-  EXPECT_EQ(partsOf(128 * 128, 8192, 1), 1);
+  EXPECT_GT(partsOfProduct(768, 768, 8192), 1);
+  EXPECT_GE(partsOfProduct(128, 128, 8192), partsOfProduct(768, 768, 8192));
+  EXPECT_EQ(partsOfProduct(128, 128, 256), 1);
+  EXPECT_EQ(partsOfProduct(8192, 8192, 8192), 1);
+  EXPECT_EQ(partsOfProduct(50257, 768, 8192), 1);
+  // A divisor of the depth, whatever it is.
+  for (int64_t depth : {8192, 8000, 3000, 4099})
+    EXPECT_EQ(depth % partsOfProduct(256, 256, depth), 0);
 }
 
 TEST(ReductionParts, APrimeLoopCannotBeCut) {

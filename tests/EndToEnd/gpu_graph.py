@@ -7,8 +7,7 @@
 
 Every kernel of every target gets machine code. The bundle has the same bytes
 with one thread and with two, and its plan stands the
-checks of `verify`. No kernel spills registers but those in SPILLS, and nothing
-else is warned of.
+checks of `verify`. No kernel spills registers, and nothing is warned of.
 """
 import argparse
 import filecmp
@@ -19,13 +18,6 @@ import sys
 import tempfile
 
 TARGETS = ["sm_80", "sm_86", "sm_89", "sm_90a"]
-# Graph and precision -> the roles of kernels that may spill there.
-BACKWARD = ["attention_backward_query", "attention_backward_key_value"]
-SPILLS = {
-    ("gpt2_tiny", "f32"): BACKWARD,
-    ("gpt2_tiny_core", "f32"): BACKWARD,
-    ("gpt2_124m_b8", "tf32"): BACKWARD,
-}
 
 
 def run(command):
@@ -63,21 +55,15 @@ def main():
     names = [target["name"] for target in manifest["targets"]]
     if names != TARGETS:
         failures.append(f"targets {names}, expected {TARGETS}")
-    listed = set()
     for target in manifest["targets"]:
-        may = SPILLS.get((arguments.graph.stem, arguments.precision), [])
         for kernel in target["kernels"]:
             symbol, spilled = kernel["symbol"], kernel["spill_bytes"]
             if not kernel["registers"]:
                 failures.append(f"{target['name']}: {symbol} has no machine code")
-            if not spilled:
-                continue
-            if symbol.rsplit("_", 1)[0] in may:
-                listed.add(symbol)
-            else:
-                failures.append(f"{target['name']}: {symbol} spills {spilled} bytes and is not in SPILLS")
+            if spilled:
+                failures.append(f"{target['name']}: {symbol} spills {spilled} bytes")
     for line in compiled.stderr.splitlines():
-        if "warning" in line and not any(symbol in line for symbol in listed):
+        if "warning" in line:
             failures.append(line)
     kernels = sum(len(target["kernels"]) for target in manifest["targets"])
     print(f"{arguments.graph.stem} {arguments.precision}: {kernels} kernels for {len(names)} targets")

@@ -55,8 +55,8 @@ KINDS = {
                         lambda l: re.sub(r"(\d+);", lambda m: f"{int(m[1]) ^ 48};", l), PLACE),
     "alter the offset of a shared load": (r"\t(ldmatrix|ld\.shared)", lambda l: more_offset(l, 16), PLACE),
     "alter the offset of a copy": (r"\tcp\.async\.c[ag]", lambda l: more_offset(l, 16), PLACE),
-    "alter the offset of a global load": (r"\tld\.global", lambda l: more_offset(l, 4), PLACE),
-    "alter the offset of a global store": (r"\tst\.global", lambda l: more_offset(l, 16), PLACE),
+    "alter the offset of a global load": (r"\t(@%p\d+ )?ld\.global", lambda l: more_offset(l, 4), PLACE),
+    "alter the offset of a global store": (r"\t(@%p\d+ )?st\.global", lambda l: more_offset(l, 16), PLACE),
     "turn a comparison round": (r"\tsetp\.(lt|ge|gt|le|eq|ne)\.[us]", swap_comparison, PLACE | ORDER | {"endless", "divergence"}),
     "drop a shared store": (r"\tst\.shared", drop, ORDER | PLACE),
 }

@@ -60,7 +60,6 @@ TEST_P(TilePrograms, AssembleForEveryArchitecture) {
       std::string name = program.getSymName().str();
       SCOPED_TRACE(name);
       GpuKernelModule kernel;
-      kernel.threads = program->getAttrOfType<IntegerAttr>(tile::attr::warps).getInt() * 32;
       kernel.module = ModuleOp::create(program.getLoc());
       kernel.module->push_back(program->clone());
       PassManager passes(&context.context);
@@ -68,7 +67,13 @@ TEST_P(TilePrograms, AssembleForEveryArchitecture) {
       ASSERT_TRUE(succeeded(passes.run(*kernel.module)));
       LLVM::LLVMFuncOp entry = *kernel.module->getOps<LLVM::LLVMFuncOp>().begin();
       kernel.dynamicSharedBytes = entry->getAttrOfType<IntegerAttr>(kSharedBytesAttr).getInt();
+      // With the warps of roles of their own.
+      kernel.threads =
+          entry->getAttrOfType<DenseI32ArrayAttr>(NVVM::NVVMDialect::getReqntidAttrName())[0];
+      bool asynchronous = program->hasAttr(tile::attr::asynchronous);
       for (const char *device : {"a100", "rtx3060", "rtx6000-ada", "h200"}) {
+        if (asynchronous && !target::findTarget(device)->warpgroups)
+          continue;
         Expected<GpuKernelCode> code = compileGpuKernel(kernel, name, *target::findTarget(device), assembler());
         ASSERT_TRUE(code) << code.error().message;
         EXPECT_FALSE(code->cubin.empty());

@@ -14,6 +14,7 @@
 #include "nova/Pipelines/HostBackend.h"
 #include "nova/Pipelines/Pipelines.h"
 #include "nova/Pipelines/PlanToManifest.h"
+#include "nova/Transforms/Candidates.h"
 #include "nova/Transforms/KernelContract.h"
 
 #include "mlir/IR/Builders.h"
@@ -72,17 +73,18 @@ const Assembler *assembler() {
 }
 
 /// `body` in a kernel of that name with the parameters of the kernel function.
-GpuKernelModule kernelWith(func::FuncOp kernel, const std::string &body) {
+GpuKernelModule kernelWith(func::FuncOp kernel, const std::string &body,
+                           uint32_t threads = 64) {
   unsigned params = kernel.getNumArguments() + kernel.getNumResults();
   std::string text = "llvm.func @" + kernel.getSymName().str() + "(";
   for (unsigned i = 0; i < params; ++i)
     text += (i ? ", %p" : "%p") + std::to_string(i) + ": !llvm.ptr<1>";
-  text += ") attributes {nvvm.kernel, nvvm.reqntid = array<i32: 64>} {\n" +
-          body + "  llvm.return\n}\n";
+  text += ") attributes {nvvm.kernel, nvvm.reqntid = array<i32: " +
+          std::to_string(threads) + ">} {\n" + body + "  llvm.return\n}\n";
   GpuKernelModule result;
   result.module = parseSourceString<ModuleOp>(text, kernel.getContext());
   EXPECT_TRUE(result.module) << text;
-  result.threads = 64;
+  result.threads = threads;
   result.dynamicSharedBytes = 256;
   return result;
 }
@@ -256,6 +258,7 @@ TEST_F(GpuBackend, AnEmptySpaceNeedsNoLowering) {
   OwningOpRef<ModuleOp> planned = plannedFor("h200");
   Builder builder(&context);
   for (func::FuncOp kernel : launchedKernels(*planned)) {
+    kernel->removeAttr(attr::candidates);
     kernel->setAttr(attr::space, builder.getDenseI64ArrayAttr({0}));
     kernel->setAttr(attr::tile, builder.getDenseI64ArrayAttr({1}));
   }
@@ -271,6 +274,7 @@ TEST_F(GpuBackend, AGridBeyondTheLimitIsNamed) {
   OwningOpRef<ModuleOp> planned = plannedFor("h200");
   Builder builder(&context);
   func::FuncOp kernel = launchedKernels(*planned)[0];
+  kernel->removeAttr(attr::candidates);
   kernel->setAttr(attr::space,
                   builder.getDenseI64ArrayAttr({int64_t(1) << 31}));
   kernel->setAttr(attr::tile, builder.getDenseI64ArrayAttr({1}));
@@ -279,26 +283,58 @@ TEST_F(GpuBackend, AGridBeyondTheLimitIsNamed) {
                 "': a grid of 2147483648 points, h200 has at most 2147483647");
 }
 
-TEST_F(GpuBackend, WarningsOfTheAssemblerAreDiagnosticsOfTheKernel) {
-  std::string model = fs::temp_directory_path() / "nova-test-XXXXXX";
-  fs::path folder = ::mkdtemp(model.data());
-  fs::path script = folder / "ptxas";
-  // -v -O3 -arch A -o OUT IN
-  std::ofstream(script) << R"(#!/bin/sh
+/// A ptxas that says what a shell script prints: $threads is the size of the
+/// kernel's block.
+struct FakeAssembler {
+  explicit FakeAssembler(const std::string &says) {
+    std::string model = fs::temp_directory_path() / "nova-test-XXXXXX";
+    folder = ::mkdtemp(model.data());
+    fs::path script = folder / "ptxas";
+    // -v -O3 -arch A -o OUT IN
+    std::ofstream(script) << R"(#!/bin/sh
 if [ "$1" = --version ]; then echo 'release 13.0, V13.0.1'; exit; fi
 entry=$(sed -n 's/.*\.entry \([a-z0-9_]*\)(.*/\1/p' "$7")
+threads=$(sed -n 's/.*\.reqntid \([0-9]*\).*/\1/p' "$7")
 echo "ptxas info    : Compiling entry function '$entry' for '$4'"
-echo "ptxas info    : (C7504) Potential Performance Loss: 'setmaxnreg' ignored"
-echo "    8 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads"
+)" << says << R"(
 echo "ptxas info    : Used 255 registers"
 echo cubin > "$6"
 )";
-  fs::permissions(script, fs::perms::owner_all);
-  AssemblerSearch search;
-  search.given = script;
-  Expected<Assembler> fake = Assembler::find(search);
-  ASSERT_TRUE(fake) << fake.error().message;
-  options.assembler = &*fake;
+    fs::permissions(script, fs::perms::owner_all);
+    AssemblerSearch search;
+    search.given = script;
+    Expected<Assembler> found = Assembler::find(search);
+    EXPECT_TRUE(found) << found.error().message;
+    if (found)
+      assembler = *found;
+  }
+  ~FakeAssembler() { fs::remove_all(folder); }
+
+  fs::path folder;
+  std::optional<Assembler> assembler;
+};
+
+/// A block of 64 threads for the first candidate, 96 for the second ...
+static size_t candidateNumber(func::FuncOp kernel) {
+  for (auto [i, candidate] : llvm::enumerate(candidatesOf(kernel)))
+    if (llvm::all_of(candidate, [&](NamedAttribute attribute) {
+          return kernel->getAttr(attribute.getName()) == attribute.getValue();
+        }))
+      return i;
+  ADD_FAILURE() << "a schedule that is no candidate";
+  return 0;
+}
+
+static Expected<GpuKernelModule> threadsByCandidate(func::FuncOp kernel,
+                                                    const target::Device &,
+                                                    const GpuLoweringOptions &) {
+  return kernelWith(kernel, "", 64 + 32 * candidateNumber(kernel));
+}
+
+TEST_F(GpuBackend, WarningsOfTheAssemblerAreDiagnosticsOfTheKernel) {
+  FakeAssembler fake("echo \"ptxas info    : (C7506) Potential Performance "
+                     "Loss: something\"");
+  options.assembler = &*fake.assembler;
   OwningOpRef<ModuleOp> planned = plannedFor("h200");
   std::vector<std::string> said;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
@@ -306,17 +342,95 @@ echo cubin > "$6"
   });
   Expected<std::vector<GpuKernelCode>> codes =
       compileForGpu(*planned, options, pool);
-  fs::remove_all(folder);
   ASSERT_TRUE(codes) << codes.error().message;
-  EXPECT_EQ((*codes)[0].spillBytes, 12u);
+  EXPECT_TRUE((*codes)[0].rejections.empty());
   std::vector<func::FuncOp> kernels = launchedKernels(*planned);
-  ASSERT_EQ(said.size(), 2 * kernels.size());
+  ASSERT_EQ(said.size(), kernels.size());
+  EXPECT_EQ(said[0],
+            "kernel '" + kernels[0].getSymName().str() +
+                "' for h200: C7506: Potential Performance Loss: something");
+}
+
+TEST_F(GpuBackend, ASpillOrALostWgmmaTakesTheNextCandidate) {
+  const std::pair<const char *, const char *> cases[] = {
+      {"    8 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads",
+       "ptxas spills 12 bytes a thread"},
+      {"ptxas info    : (C7511) Potential Performance Loss: wgmma serialized",
+       "ptxas warns: C7511: Potential Performance Loss: wgmma serialized"}};
+  options.lower = threadsByCandidate;
+  for (auto [line, why] : cases) {
+    FakeAssembler fake("if [ $threads = 64 ]; then echo \"" +
+                       std::string(line) + "\"; fi");
+    options.assembler = &*fake.assembler;
+    OwningOpRef<ModuleOp> planned = plannedFor("h200");
+    func::FuncOp kernel = launchedKernels(*planned)[0];
+    SmallVector<DictionaryAttr> candidates = candidatesOf(kernel);
+    ASSERT_GE(candidates.size(), 2u);
+    Expected<std::vector<GpuKernelCode>> codes =
+        compileForGpu(*planned, options, pool);
+    ASSERT_TRUE(codes) << codes.error().message;
+    const GpuKernelCode &code = (*codes)[0];
+    EXPECT_EQ(code.candidate, 1u);
+    EXPECT_EQ(code.spillBytes, 0u);
+    EXPECT_TRUE(code.warnings.empty());
+    ASSERT_EQ(code.rejections.size(), 1u);
+    EXPECT_EQ(code.rejections[0].candidate, 0u);
+    EXPECT_EQ(code.rejections[0].why, why);
+    // The plan says what the code is.
+    for (StringRef name : {attr::tile, attr::warps, attr::reason})
+      EXPECT_EQ(kernel->getAttr(name), candidates[1].get(name));
+  }
+}
+
+TEST_F(GpuBackend, OfCandidatesThatAllSpillTheOneWithLeastIsTakenAndWarnedOf) {
+  FakeAssembler fake(R"(
+if [ $threads = 96 ]; then spill=4; else spill=40; fi
+echo "    8 bytes stack frame, 0 bytes spill stores, $spill bytes spill loads"
+)");
+  options.assembler = &*fake.assembler;
+  options.lower = threadsByCandidate;
+  OwningOpRef<ModuleOp> planned = plannedFor("h200");
+  std::vector<std::string> said;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    said.push_back(diagnostic.str());
+  });
+  Expected<std::vector<GpuKernelCode>> codes =
+      compileForGpu(*planned, options, pool);
+  ASSERT_TRUE(codes) << codes.error().message;
+  EXPECT_EQ((*codes)[0].candidate, 1u);
+  EXPECT_EQ((*codes)[0].spillBytes, 4u);
   std::string kernel =
-      "kernel '" + kernels[0].getSymName().str() + "' for h200: ";
-  EXPECT_EQ(said[0], kernel + "C7504: Potential Performance Loss: 'setmaxnreg' "
-                              "ignored");
-  EXPECT_EQ(said[1], kernel + "it spills registers: 12 bytes are stored and "
+      "kernel '" + launchedKernels(*planned)[0].getSymName().str() +
+      "' for h200: ";
+  ASSERT_FALSE(said.empty());
+  EXPECT_EQ(said[0], kernel + "it spills registers: 4 bytes are stored and "
                               "loaded per thread");
+}
+
+TEST_F(GpuBackend, ARefusalOfTheLoweringTakesTheNextCandidateADefectDoesNot) {
+  OwningOpRef<ModuleOp> planned = plannedFor("h200");
+  ErrorCode code = ErrorCode::BadInput;
+  options.lower = [&](func::FuncOp kernel, const target::Device &device,
+                      const GpuLoweringOptions &lowering)
+      -> Expected<GpuKernelModule> {
+    if (candidateNumber(kernel) == 0)
+      return Error{code, "needs 300000 bytes", {}};
+    return threadsByCandidate(kernel, device, lowering);
+  };
+  Expected<std::vector<GpuKernelCode>> codes =
+      compileForGpu(*planned, options, pool);
+  ASSERT_TRUE(codes) << codes.error().message;
+  EXPECT_EQ((*codes)[0].candidate, 1u);
+  ASSERT_EQ((*codes)[0].rejections.size(), 1u);
+  EXPECT_EQ((*codes)[0].rejections[0].why, "needs 300000 bytes");
+  // Without an assembler too.
+  options.assembler = nullptr;
+  planned = plannedFor("h200");
+  Expected<OwningOpRef<ModuleOp>> lowered =
+      lowerForGpu(*planned, options, pool);
+  EXPECT_TRUE(lowered) << lowered.error().message;
+  code = ErrorCode::Internal;
+  EXPECT_EQ(errorOf(*planned), "needs 300000 bytes");
 }
 
 TEST_F(GpuBackend, LoweredKernelsStandInOneModule) {
@@ -336,7 +450,8 @@ TEST_F(GpuBackend, LoweredKernelsStandInOneModule) {
 TEST_F(GpuBackend, AKernelThatCannotBeLoweredIsNamedOnce) {
   OwningOpRef<ModuleOp> planned = plannedFor("h200");
   func::FuncOp kernel = launchedKernels(*planned)[0];
-  kernel->setAttr(attr::tile, Builder(&context).getDenseI64ArrayAttr({9, 1}));
+  kernel->removeAttr(attr::candidates);
+  kernel->setAttr(attr::tile, Builder(&context).getDenseI64ArrayAttr({9}));
   options.lower = lowerKernelToNvvm;
   EXPECT_EQ(errorOf(*planned),
             "kernel '" + kernel.getSymName().str() +

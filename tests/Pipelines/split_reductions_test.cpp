@@ -107,13 +107,13 @@ struct SplitReductionsOnHost : testing::Test {
   }
 
   /// Both ways, on the same inputs. Returns how many kernels more there are.
-  int64_t check(const std::string &text, int64_t blocks = 132, unsigned seed = 1) {
+  int64_t check(const std::string &text, const char *device = "h200", unsigned seed = 1) {
     SCOPED_TRACE(text);
     OwningOpRef<ModuleOp> plain = fused(text);
     OwningOpRef<ModuleOp> changed = plain->clone();
     PassManager manager(&context);
     SplitReductionsOptions split;
-    split.blocks = blocks;
+    split.device = device;
     manager.addPass(createSplitReductions(split));
     manager.addPass(createNameKernels());
     EXPECT_TRUE(succeeded(manager.run(*changed)));
@@ -248,7 +248,7 @@ TEST_F(SplitReductionsOnHost, RandomReductionsInTwoStages) {
       values += (r ? ", %" : "%") + name;
       types += (r ? ", " : "") + reduced;
     }
-    more += check(step(inputs, outputs, body + "  return " + values + " : " + types + "\n"), pick(132, 28, 8), round);
+    more += check(step(inputs, outputs, body + "  return " + values + " : " + types + "\n"), pick("h200", "rtx3060", "rtx5090"), round);
     if (HasFailure())
       return;
   }

@@ -5,21 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "FakeCuda.h"
-#include "Runtime/Cuda/CudaApi.h"
+#include "FakeCudaState.h"
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <memory>
-#include <mutex>
-#include <set>
 #include <sstream>
-
-using namespace nova::rt::cuda;
-using namespace nova::test;
 
 extern "C" {
 // The kernels of sample_kernels.c.
@@ -27,62 +17,9 @@ void predict(void *const *, int64_t, int64_t);
 void residual(void *const *, int64_t, int64_t);
 void gradient(void *const *, int64_t, int64_t);
 void momentum(void *const *, int64_t, int64_t);
-// The definitions below have the signatures that the loader calls.
-#define DECLARE(member, symbol, ...)                                           \
-  __attribute__((visibility("default"))) Result symbol(__VA_ARGS__);
-NOVA_CUDA_REQUIRED(DECLARE)
-NOVA_CUDA_OPTIONAL(DECLARE)
-#undef DECLARE
 }
 
-namespace nova::rt::cuda {
-struct ContextHandle {
-  int device;
-  std::map<DevicePtr, size_t> allocations;
-};
-struct ModuleHandle {
-  Context context;
-  bool ptx;
-  std::map<std::string, FunctionHandle *> functions;
-};
-struct FunctionHandle {
-  Context context;
-  std::string name;
-  std::vector<size_t> sizes;
-  unsigned mostShared = 48 << 10;
-};
-struct StreamHandle {
-  Context context;
-};
-struct EventHandle {
-  std::chrono::steady_clock::time_point time;
-};
-struct GraphNodeHandle {
-  Graph graph;
-  size_t index;
-};
-/// A node with what it does.
-struct Work {
-  FakeNode node;
-  Function function = nullptr;
-  Context context = nullptr;
-  DevicePtr to = 0, from = 0;
-  size_t bytes = 0;
-  unsigned value = 0, elementSize = 1;
-};
-struct GraphHandle {
-  std::vector<Work> works;
-  std::vector<std::unique_ptr<GraphNodeHandle>> nodes;
-};
-struct GraphExecHandle {
-  std::vector<Work> works;
-};
-} // namespace nova::rt::cuda
-
-namespace {
-
-constexpr Result kInvalidHandle = 400;
-
+namespace nova::test::driver {
 std::recursive_mutex mutex;
 FakeCuda state;
 std::set<void *> handles;
@@ -102,26 +39,6 @@ Result enter(const char *function) {
   return state.failResult;
 }
 
-#define ENTER(function)                                                        \
-  std::lock_guard<std::recursive_mutex> lock(mutex);                           \
-  if (Result failure = enter(#function))                                       \
-  return failure
-/// What destroys does so even when it reports the failure of something earlier.
-#define ENTER_ANYWAY(function)                                                 \
-  std::lock_guard<std::recursive_mutex> lock(mutex);                           \
-  const Result failure = enter(#function)
-
-template <typename T> T *make(T *handle, size_t &count) {
-  handles.insert(handle);
-  ++count;
-  return handle;
-}
-template <typename T> bool drop(T *handle, size_t &count) {
-  if (!handles.erase(handle))
-    return false;
-  --count;
-  return true;
-}
 bool known(void *handle) { return handles.count(handle) != 0; }
 
 Context now() { return current.empty() ? nullptr : current.back(); }
@@ -161,11 +78,18 @@ Result execute(const Work &work, Context context) {
   }
   if (work.node.sharedBytes > work.function->mostShared)
     return kInvalidValue;
-  // As a host kernel wants them: pointers as they are, others by address.
+  // As a host kernel wants them: pointers as they are, a tensor map as a
+  // pointer to its memory, others by address.
   std::vector<void *> arguments;
   for (const std::string &value : work.node.values) {
     void *argument = const_cast<char *>(value.data());
-    if (value.size() == 8) {
+    if (value.size() == sizeof(TensorMapBits)) {
+      FakeTensorMap map;
+      std::memcpy(&map, value.data(), sizeof map);
+      argument = pointer(map.address);
+      if (!map.rank || !holds(context, map.address, 1))
+        return kIllegalAddress;
+    } else if (value.size() == 8) {
       std::memcpy(&argument, value.data(), 8);
       if (!holds(context, reinterpret_cast<DevicePtr>(argument), 1))
         return kIllegalAddress;
@@ -226,32 +150,7 @@ Work copyWork(const Memcpy3D &p, Context context) {
   return work;
 }
 
-Result addNode(Graph graph, GraphNode *node, const GraphNode *after,
-               size_t count, Work work) {
-  for (size_t i = 0; i < count; ++i)
-    work.node.after.push_back(after[i]->index);
-  std::vector<size_t> sorted = work.node.after;
-  std::sort(sorted.begin(), sorted.end());
-  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
-    return kInvalidValue; // an edge twice
-  graph->nodes.push_back(std::unique_ptr<GraphNodeHandle>(
-      new GraphNodeHandle{graph, graph->works.size()}));
-  graph->works.push_back(std::move(work));
-  *node = graph->nodes.back().get();
-  return kSuccess;
-}
-
-Result update(GraphExec exec, GraphNode node, Work work) {
-  Work &old = exec->works[node->index];
-  if (old.node.kind != work.node.kind)
-    return kInvalidValue;
-  work.node.after = old.node.after;
-  work.node.cluster = old.node.cluster;
-  old = std::move(work);
-  return kSuccess;
-}
-
-} // namespace
+} // namespace nova::test::driver
 
 extern "C" {
 
@@ -652,108 +551,6 @@ Result cuEventElapsedTime(float *milliseconds, Event begin, Event end) {
   ENTER(cuEventElapsedTime);
   *milliseconds =
       std::chrono::duration<float, std::milli>(end->time - begin->time).count();
-  return kSuccess;
-}
-
-//===----------------------------------------------------------------------===//
-// Graphs
-//===----------------------------------------------------------------------===//
-
-Result cuGraphCreate(Graph *graph, unsigned) {
-  ENTER(cuGraphCreate);
-  *graph = make(new GraphHandle(), state.live.graphs);
-  return kSuccess;
-}
-Result cuGraphDestroy(Graph graph) {
-  ENTER_ANYWAY(cuGraphDestroy);
-  if (!drop(graph, state.live.graphs))
-    return kInvalidHandle;
-  delete graph;
-  return failure;
-}
-Result cuGraphAddKernelNode_v2(GraphNode *node, Graph graph,
-                               const GraphNode *after, size_t count,
-                               const KernelNodeParams *p) {
-  ENTER(cuGraphAddKernelNode_v2);
-  return addNode(graph, node, after, count, kernelWork(*p));
-}
-Result cuGraphAddMemsetNode(GraphNode *node, Graph graph,
-                            const GraphNode *after, size_t count,
-                            const MemsetNodeParams *p, Context context) {
-  ENTER(cuGraphAddMemsetNode);
-  return addNode(graph, node, after, count, memsetWork(*p, context));
-}
-Result cuGraphAddMemcpyNode(GraphNode *node, Graph graph,
-                            const GraphNode *after, size_t count,
-                            const Memcpy3D *p, Context context) {
-  ENTER(cuGraphAddMemcpyNode);
-  return addNode(graph, node, after, count, copyWork(*p, context));
-}
-Result cuGraphAddEmptyNode(GraphNode *node, Graph graph, const GraphNode *after,
-                           size_t count) {
-  ENTER(cuGraphAddEmptyNode);
-  Work work;
-  work.node.kind = "empty";
-  return addNode(graph, node, after, count, work);
-}
-Result cuGraphKernelNodeSetAttribute(GraphNode node, int attribute,
-                                     const LaunchAttributeValue *value) {
-  ENTER(cuGraphKernelNodeSetAttribute);
-  if (attribute != kAttributeClusterDimension)
-    return kInvalidValue;
-  node->graph->works[node->index].node.cluster = {
-      value->clusterDim.x, value->clusterDim.y, value->clusterDim.z};
-  return kSuccess;
-}
-Result cuGraphInstantiateWithFlags(GraphExec *exec, Graph graph,
-                                   unsigned long long) {
-  ENTER(cuGraphInstantiateWithFlags);
-  *exec = make(new GraphExecHandle{graph->works}, state.live.execs);
-  state.graph.clear();
-  for (const Work &work : graph->works)
-    state.graph.push_back(work.node);
-  return kSuccess;
-}
-Result cuGraphExecDestroy(GraphExec exec) {
-  ENTER_ANYWAY(cuGraphExecDestroy);
-  if (!drop(exec, state.live.execs))
-    return kInvalidHandle;
-  delete exec;
-  return failure;
-}
-Result cuGraphExecKernelNodeSetParams_v2(GraphExec exec, GraphNode node,
-                                         const KernelNodeParams *p) {
-  ENTER(cuGraphExecKernelNodeSetParams_v2);
-  return update(exec, node, kernelWork(*p));
-}
-Result cuGraphExecMemsetNodeSetParams(GraphExec exec, GraphNode node,
-                                      const MemsetNodeParams *p,
-                                      Context context) {
-  ENTER(cuGraphExecMemsetNodeSetParams);
-  return update(exec, node, memsetWork(*p, context));
-}
-Result cuGraphExecMemcpyNodeSetParams(GraphExec exec, GraphNode node,
-                                      const Memcpy3D *p, Context context) {
-  ENTER(cuGraphExecMemcpyNodeSetParams);
-  return update(exec, node, copyWork(*p, context));
-}
-/// Of the nodes that may run, the last one first: what dependencies do not
-/// order comes in another order than the launch list's.
-Result cuGraphLaunch(GraphExec exec, Stream stream) {
-  ENTER(cuGraphLaunch);
-  std::vector<bool> done(exec->works.size());
-  for (size_t n = 0; n < exec->works.size(); ++n) {
-    size_t next = exec->works.size();
-    for (size_t i = 0; i < exec->works.size(); ++i) {
-      const auto &after = exec->works[i].node.after;
-      if (!done[i] && std::all_of(after.begin(), after.end(),
-                                  [&](size_t j) { return done[j]; }))
-        next = i;
-    }
-    done[next] = true;
-    if (Result result = execute(exec->works[next], contextOf(stream)))
-      return result;
-  }
   return kSuccess;
 }
 

@@ -47,6 +47,16 @@ struct FakeNode {
   std::vector<size_t> after;       ///< Nodes of the graph.
 };
 
+/// What is in the 128 bytes of a tensor map here.
+struct FakeTensorMap {
+  uint64_t address;
+  uint64_t sizes[5], strides[4];
+  uint16_t box[5];
+  uint8_t elementStrides[5];
+  uint8_t elementType, rank, interleave, swizzle, l2Promotion, fill;
+};
+static_assert(sizeof(FakeTensorMap) <= 128);
+
 /// Handles that were made and not destroyed.
 struct FakeLive {
   size_t allocations = 0, pinned = 0, modules = 0, graphs = 0, execs = 0,

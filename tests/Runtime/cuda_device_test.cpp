@@ -152,8 +152,8 @@ TEST(CudaDevice, Preflight) {
     return refusal(changed, d);
   };
   std::string end =
-      ", GPU 0 (NVIDIA H200, compute capability 9.0) has at most ";
-  std::string begin = "kernel \"k\" of target sm_90a (h200) needs ";
+      ", got GPU 0 (NVIDIA H200, compute capability 9.0) with at most ";
+  std::string begin = "kernel \"k\" of target sm_90a (h200) expects ";
   EXPECT_EQ(
       kernel([](bundle::Kernel &k) {
         k.staticSharedBytes = 1000;
@@ -198,8 +198,8 @@ TEST(CudaDevice, Preflight) {
   t.constants.push_back({0, 0, 1});
   EXPECT_EQ(refusal(t, d),
             "target sm_90a (h200) expects 137438953472 bytes for the arena and "
-            "1 for constants, GPU 0 (NVIDIA H200, compute capability 9.0) has "
-            "137438953472");
+            "1 for constants, got GPU 0 (NVIDIA H200, compute capability 9.0) "
+            "with 137438953472");
   EXPECT_EQ(refusal(target("gfx942", "mi300"), d),
             "target gfx942 (mi300) is for no GPU that this loader knows, "
             "expected sm_ and a compute capability");

@@ -67,7 +67,8 @@ TEST_F(CudaTest, StepsAreRightHoweverLaunched) {
 }
 
 TEST_F(CudaTest, GraphIsTheLaunchList) {
-  // A dependency that is named twice is one edge.
+  // A dependency that is named twice is one edge, one that another implies is
+  // none.
   gpu().launches[3].after = {0, 2, 0};
   publish(sample);
   GpuSample s;
@@ -75,7 +76,7 @@ TEST_F(CudaTest, GraphIsTheLaunchList) {
   ASSERT_EQ(fake->graph.size(), 6u);
   const char *kinds[] = {"kernel", "kernel", "kernel",
                          "kernel", "copy",   "memset"};
-  std::vector<size_t> after[] = {{}, {0}, {1}, {0, 2}, {}, {}};
+  std::vector<size_t> after[] = {{}, {0}, {1}, {2}, {}, {}};
   for (size_t i = 0; i < 6; ++i) {
     EXPECT_EQ(fake->graph[i].kind, kinds[i]);
     EXPECT_EQ(fake->graph[i].after, after[i]) << i;
@@ -244,6 +245,52 @@ TEST_F(CudaTest, TwoDevicesAtOnce) {
   EXPECT_STREQ(nova_rt_error_message(),
                "the stream is of another CUDA context than the program, which "
                "was loaded on GPU 0");
+}
+
+TEST_F(CudaTest, TwoKindsOfDeviceAtOnce) {
+  // One process, one bundle, and each GPU takes the target that is for it.
+  fake->devices.resize(2);
+  fake->devices[0] = FakeDevice{"NVIDIA A100-SXM4-80GB", 8, 0};
+  addGpuTarget(sample, "sm_80", "a100",
+               std::string("fake-cubin 8.0") + kSampleKernels);
+  publish(sample);
+  GpuSample a, b;
+  ASSERT_EQ(a.open(bundle, 0), NOVA_RT_OK) << nova_rt_error_message();
+  ASSERT_EQ(b.open(bundle, 1), NOVA_RT_OK) << nova_rt_error_message();
+  uint32_t targets[2];
+  for (GpuSample *s : {&a, &b}) {
+    nova_rt_program_info_t info{};
+    info.struct_size = sizeof info;
+    ASSERT_EQ(nova_rt_program_info(s->program, &info), NOVA_RT_OK);
+    targets[s == &b] = info.target;
+    ASSERT_EQ(s->start(), NOVA_RT_OK) << nova_rt_error_message();
+    ASSERT_EQ(s->fill(Reference::start()), NOVA_RT_OK);
+  }
+  EXPECT_EQ(targets[0], 2u);
+  EXPECT_EQ(targets[1], 1u);
+  // From one thread, in turns: neither leaves its context behind.
+  for (int i = 0; i < 10; ++i)
+    for (GpuSample *s : {&a, &b}) {
+      ASSERT_EQ(s->launch(), NOVA_RT_OK) << nova_rt_error_message();
+      ASSERT_EQ(s->advance(), NOVA_RT_OK) << nova_rt_error_message();
+    }
+  expectSteps(a, 10);
+  a.close();
+  ASSERT_EQ(b.launch(), NOVA_RT_OK) << "it does not miss the other";
+  ASSERT_EQ(b.advance(), NOVA_RT_OK);
+  expectSteps(b, 11);
+  // A buffer of the other device is an address that this one does not have.
+  GpuSample c;
+  ASSERT_EQ(c.open(bundle, 0), NOVA_RT_OK) << nova_rt_error_message();
+  ASSERT_EQ(c.start(), NOVA_RT_OK) << nova_rt_error_message();
+  void *own = c.inputs[4];
+  c.inputs[4] = b.inputs[4];
+  ASSERT_EQ(c.bind(), NOVA_RT_OK);
+  EXPECT_EQ(c.launch(), NOVA_RT_INTERNAL);
+  EXPECT_NE(std::string(nova_rt_error_message()).find("ILLEGAL_ADDRESS"),
+            std::string::npos)
+      << nova_rt_error_message();
+  c.inputs[4] = own;
 }
 
 TEST_F(CudaTest, CallersContextIsUsed) {

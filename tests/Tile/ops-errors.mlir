@@ -373,3 +373,63 @@ func.func @local_load_elements(%ring: !tile.buffer<2, [8], f32, 1, 1>, %i: index
   %a = tile.local_load %ring[%i] after %w dims [0] : !tile.buffer<2, [8], f32, 1, 1> -> tensor<8xf64>
   return
 }
+
+// -----
+func.func @local_store_repeated(%v: tensor<8x8xf32>, %ring: !tile.buffer<2, [8, 8], f32, 1, 1>, %i: index) {
+  // expected-error @+1 {{'tile.local_store' op dims do not map the slot's shape to the tile's}}
+  tile.local_store %v, %ring[%i] dims [1, 1] : tensor<8x8xf32>, !tile.buffer<2, [8, 8], f32, 1, 1>
+  return
+}
+
+// -----
+// Panels.
+
+// expected-error @+1 {{buffer: panels are of matrices, with perPhase 1 and phases 8}}
+func.func private @panels(!tile.buffer<2, [8, 32], f32, 1, 4, panels = true>)
+
+// -----
+// expected-error @+1 {{channel: at least one slot expected, got 0}}
+func.func private @channel(!tile.channel<0>)
+
+// -----
+// Roles.
+func.func @slots(%m: memref<8xf32>, %ring: !tile.buffer<2, [8], f32, 1, 1>, %ch: !tile.channel<3>, %i: index) {
+  tile.role of 4 single {
+    // expected-error @+1 {{'tile.bulk_load' op ring and channel differ in their number of slots}}
+    tile.bulk_load %m[%i] into %ring[%i] through %ch along [0] bounds [0] : memref<8xf32>, !tile.buffer<2, [8], f32, 1, 1>, !tile.channel<3>
+  }
+  return
+}
+
+// -----
+func.func @rounding(%m: memref<8xbf16>, %ring: !tile.buffer<2, [8], bf16, 1, 1>, %ch: !tile.channel<2>, %i: index) {
+  tile.role of 4 single {
+    // expected-error @+1 {{'tile.bulk_load' op tf32 is a rounding of float32, the ring holds 'bf16'}}
+    tile.bulk_load %m[%i] into %ring[%i] through %ch along [0] bounds [0] tf32 : memref<8xbf16>, !tile.buffer<2, [8], bf16, 1, 1>, !tile.channel<2>
+  }
+  return
+}
+
+// -----
+func.func @outside(%m: memref<8xf32>, %ring: !tile.buffer<2, [8], f32, 1, 1>, %ch: !tile.channel<2>, %i: index) {
+  // expected-error @+1 {{'tile.bulk_load' op copies through a channel are for a role of their own}}
+  tile.bulk_load %m[%i] into %ring[%i] through %ch along [0] bounds [0] : memref<8xf32>, !tile.buffer<2, [8], f32, 1, 1>, !tile.channel<2>
+  return
+}
+
+// -----
+func.func @nobody() {
+  // expected-error @+1 {{'tile.role' op at least one warp expected}}
+  tile.role of 0 {
+  }
+  return
+}
+
+// -----
+func.func @busy(%m: memref<8xf32>, %v: tensor<8xf32>, %i: index) {
+  tile.role of 4 {
+    // expected-error @+1 {{is not for a role of its own: loops, scalars and the operations of channels are}}
+    tile.store %v, %m[%i] along [0] bounds [0] : tensor<8xf32>, memref<8xf32>
+  }
+  return
+}

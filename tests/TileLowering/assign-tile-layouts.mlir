@@ -63,7 +63,7 @@ func.func @row_sums(%a: memref<64x32xbf16>, %b: memref<32x64xbf16>, %c: memref<6
 
 // Float32 that must not be rounded multiplies by FMA.
 // CHECK-LABEL: func.func @exact
-// CHECK: tile.dot {{.*}} f32 {tile.fma}
+// CHECK: tile.dot {{.*}} f32 by fma
 func.func @exact(%a: memref<64x8xf32>, %b: memref<8x64xf32>, %c: memref<64x64xf32>) attributes {tile.warps = 4 : i64} {
   %c0 = arith.constant 0 : index
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>

@@ -24,6 +24,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -44,7 +45,11 @@ MLIRContext &context() {
 }
 
 std::string filled(std::string text, const std::map<std::string, std::string> &values) {
-  for (auto &[name, value] : values)
+  // Longest names first: $TILE before $T.
+  std::vector<std::pair<std::string, std::string>> sorted(values.begin(), values.end());
+  std::sort(sorted.begin(), sorted.end(),
+            [](const auto &a, const auto &b) { return a.first.size() > b.first.size(); });
+  for (auto &[name, value] : sorted)
     for (size_t at; (at = text.find("$" + name)) != std::string::npos;)
       text.replace(at, name.size() + 1, value);
   return text;

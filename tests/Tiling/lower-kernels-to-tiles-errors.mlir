@@ -203,11 +203,12 @@ func.func private @k() -> (tensor<2xf32> {nova.map = array<i64: 0>})
 
 // -----
 
-func.func private @k(%x: tensor<64xf32>) -> (tensor<64xf32> {nova.map = array<i64: -1>})
-    attributes {nova.kernel, nova.space = array<i64>, nova.tile = array<i64>, nova.local_tile = array<i64: 16>} {
-  // expected-error@+1 {{kernel 'k': nova.cumsum: a running sum of 64 elements in tiles of 16}}
-  %0 = nova.cumsum %x {dim = 0 : i64} : (tensor<64xf32>) -> tensor<64xf32>
-  return %0 : tensor<64xf32>
+func.func private @k(%x: tensor<8x64xf32>) -> (tensor<8x64xf32> {nova.map = array<i64: -1, -1>})
+    attributes {nova.kernel, nova.space = array<i64>, nova.tile = array<i64>, nova.local_tile = array<i64: 4, 16>} {
+  // expected-error@+1 {{kernel 'k': nova.cumsum: a running sum of 8 elements in tiles of 4, in a loop along another axis}}
+  %0 = nova.cumsum %x {dim = 0 : i64} : (tensor<8x64xf32>) -> tensor<8x64xf32>
+  %1 = nova.cumsum %0 {dim = 1 : i64} : (tensor<8x64xf32>) -> tensor<8x64xf32>
+  return %1 : tensor<8x64xf32>
 }
 
 // -----

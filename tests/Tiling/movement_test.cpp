@@ -37,15 +37,47 @@ func.func private @concat(%a: tensor<5x7xf32>, %b: tensor<5x1xf32>, %c: tensor<5
   }
 }
 
-TEST(Cumsum, AlongEitherDimension) {
-  for (const char *dim : {"0", "1"})
-    checkTiles(filled(R"mlir(
+TEST(Cumsum, AlongEitherDimensionWholeOrInChunks) {
+  const char *text = R"mlir(
 func.func private @cumsum(%a: tensor<9x20x$T>) -> (tensor<9x20x$T> {nova.map = array<i64: -1, -1>})
-    attributes {nova.kernel, nova.space = array<i64>, nova.tile = array<i64>, nova.local_tile = array<i64: 16, 32>} {
+    attributes {nova.kernel, nova.space = array<i64>, nova.tile = array<i64>, nova.local_tile = array<i64: $TILE>} {
   %0 = nova.cumsum %a {dim = $DIM : i64} : (tensor<9x20x$T>) -> tensor<9x20x$T>
   return %0 : tensor<9x20x$T>
+})mlir";
+  for (const char *type : {"f32", "i64", "bf16"})
+    for (const char *tile : {"16, 32", "4, 32", "1, 32", "1, 1"})
+      checkTiles(filled(text, {{"DIM", "0"}, {"T", type}, {"TILE", tile}}));
+  for (const char *tile : {"16, 32", "16, 8", "16, 1"})
+    checkTiles(filled(text, {{"DIM", "1"}, {"T", "f32"}, {"TILE", tile}}));
+}
+
+/// What follows a running sum is computed in its loop.
+TEST(Cumsum, InsideALargerKernel) {
+  for (const char *tile : {"32", "8", "1"})
+    checkTiles(filled(R"mlir(
+func.func private @k(%a: tensor<6x20xf32>)
+    -> (tensor<6x20xf32> {nova.map = array<i64: 0, -1>}, tensor<6xf32> {nova.map = array<i64: 0>})
+    attributes {nova.kernel, nova.space = array<i64: 6>, nova.tile = array<i64: 4>, nova.local_tile = array<i64: $TILE>} {
+  %zero = arith.constant 0.0 : f32
+  %0 = nova.cumsum %a {dim = 1 : i64} : (tensor<6x20xf32>) -> tensor<6x20xf32>
+  %1 = tensor.empty() : tensor<6x20xf32>
+  %2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+      iterator_types = ["parallel", "parallel"]} ins(%0, %a : tensor<6x20xf32>, tensor<6x20xf32>) outs(%1 : tensor<6x20xf32>) {
+  ^bb0(%x: f32, %y: f32, %out: f32):
+    %5 = arith.mulf %x, %y : f32
+    linalg.yield %5 : f32
+  } -> tensor<6x20xf32>
+  %3 = tensor.empty() : tensor<6xf32>
+  %4 = linalg.fill ins(%zero : f32) outs(%3 : tensor<6xf32>) -> tensor<6xf32>
+  %6 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+      iterator_types = ["parallel", "reduction"]} ins(%2 : tensor<6x20xf32>) outs(%4 : tensor<6xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    %5 = arith.addf %out, %x : f32
+    linalg.yield %5 : f32
+  } -> tensor<6xf32>
+  return %2, %6 : tensor<6x20xf32>, tensor<6xf32>
 })mlir",
-                      {{"DIM", dim}, {"T", "f32"}}));
+                      {{"TILE", tile}}));
 }
 
 /// Indices that wrap, repeat and miss.

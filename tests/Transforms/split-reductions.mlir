@@ -1,8 +1,4 @@
 // RUN: nova-opt %s --nova-split-reductions --split-input-file | FileCheck %s
-// RUN: nova-opt %s --nova-split-reductions=blocks=1 --split-input-file | FileCheck %s --check-prefix=FEW
-
-// A device that one block fills has no use for parts.
-// FEW-NOT: parts
 
 // Column sums over two loops: the longer one is cut into as many parts as give
 // each 32 values. The launch sees the loop as two dimensions of the same memory,

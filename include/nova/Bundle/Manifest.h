@@ -202,14 +202,18 @@ struct Immediate {
   std::string type;
 };
 
-/// Exactly the arguments of cuTensorMapEncodeTiled; strides in bytes, with
-/// rank-1 entries (the innermost is implied).
+/// Exactly the arguments of cuTensorMapEncodeTiled, innermost dimension first.
+/// `sizes` and `box` are in elements; `strides` in bytes, with rank-1 entries
+/// (the innermost is implied); `elementStrides` in elements, 1 for dense. The
+/// words are those of TensorMapWords.h. The parameter is 128 bytes by value,
+/// `.param .align 64 .b8 name[128]`, of which the kernel takes the address.
 struct TensorMap {
   MemoryRef memory;
   std::string elementType;
   uint32_t rank = 0;
   std::vector<uint64_t> sizes, strides, box, elementStrides;
-  std::string interleave, swizzle, l2Promotion, fill;
+  std::string interleave = "none", swizzle = "none", l2Promotion = "none",
+              fill = "zero";
 };
 
 using LaunchArg = std::variant<BufferRef, InputRef, OutputRef, ConstantRef,

@@ -9,7 +9,7 @@
 // device. Out: the tile of its parallel space, the predicted time, and why.
 // Candidates are enumerated, illegal ones dropped with a reason, the rest scored
 // on a model; ties go to the first enumerated. The same input gives the same
-// schedule on every machine.
+// schedule on every machine. GPUs: nova/Config/Tiles.h.
 //
 //===----------------------------------------------------------------------===//
 #ifndef NOVA_CONFIG_CONFIGURE_H
@@ -71,76 +71,6 @@ struct Schedule {
 
 int64_t scratchBytes(const KernelDesc &desc, const std::vector<int64_t> &tile);
 Schedule configureHost(const KernelDesc &desc, const HostDevice &device);
-
-/// The tile that one block of a GPU computes: one row, some elements, or a tile
-/// of a product, as large as leaves every multiprocessor a block where the
-/// space allows it. `device` is a row of the table of kind Gpu.
-Schedule configureGpu(const KernelDesc &desc, const target::Device &device);
-
-//===----------------------------------------------------------------------===//
-// GPU
-//===----------------------------------------------------------------------===//
-
-/// Something that runs together in a kernel (nova/Transforms/KernelAxes.h).
-struct AxisDesc {
-  int64_t extent = 1;
-  bool local = false;   ///< Not a dimension of the grid.
-  bool reduced = false; ///< Something reduces along it.
-  bool scanned = false; ///< A running sum runs along it.
-  /// Data says which position along it is meant: of what is reduced, few
-  /// positions contribute to one tile.
-  bool selected = false;
-};
-
-/// A sum of products: along which axes its rows, columns and depth run; axes of
-/// both operands and the result are batches and need no tile.
-struct ContractionDesc {
-  std::vector<unsigned> m, n, k;
-};
-
-struct TileProblem {
-  std::vector<AxisDesc> axes;
-  std::vector<ContractionDesc> contractions;
-  /// Axes from the one with the smallest stride in memory outwards, as most of
-  /// the memory that the kernel touches has it.
-  std::vector<unsigned> innermost;
-  int64_t tensors = 0;           ///< Arguments and results of the kernel.
-  int64_t multiprocessors = 132; ///< Of the device.
-};
-
-struct TileSchedule {
-  std::vector<int64_t> tile; ///< One entry per axis.
-  int64_t warps = 4;
-  std::string reason;
-};
-
-/// The smallest extent of a tile that holds `extent`, or `limit` if that is less:
-/// a power of two times 1, 3, 5 or 7 (what layouts can express).
-int64_t tileExtent(int64_t extent, int64_t limit);
-
-/// A schedule that runs everywhere and is nowhere absurd.
-TileSchedule configureTiles(const TileProblem &problem);
-
-//===----------------------------------------------------------------------===//
-// Reductions in two stages
-//===----------------------------------------------------------------------===//
-
-/// A reduction of memory.
-struct ReductionDesc {
-  int64_t outputs = 1; ///< Values it makes.
-  int64_t depth = 1;   ///< Values that each is made of.
-  /// Parallel loops that not every input has: two for a product of matrices.
-  int64_t sharedLoops = 0;
-};
-
-struct ReductionLimits {
-  int64_t blocks = 132; ///< Grid points that the device runs at once.
-};
-
-/// Into how many equal parts a loop of `extent` is cut: a divisor of it, enough
-/// to fill the device, none shorter than is worth a value in memory; 1: the
-/// reduction stays whole.
-int64_t reductionParts(const ReductionDesc &desc, int64_t extent, const ReductionLimits &limits);
 
 } // namespace nova::config
 

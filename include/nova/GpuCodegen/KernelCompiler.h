@@ -32,6 +32,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace nova {
 
@@ -54,7 +55,8 @@ struct GpuLoweringOptions {
 /// and NVVM dialects with one llvm.func, of the kernel's name, with attributes
 /// nvvm.kernel and nvvm.reqntid or nvvm.maxntid (and nvvm.cluster_dim if it
 /// runs in clusters); its parameters are !llvm.ptr<1>, one per argument and
-/// then result.
+/// then result, and behind them the tensor maps that kTensorMapsAttr
+/// (nova/TileLowering/Passes.h) lists.
 struct GpuKernelModule {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   uint32_t threads = 1;            ///< Per block, 1 to 1024.
@@ -64,9 +66,11 @@ struct GpuKernelModule {
   std::string listing;
 };
 
-/// Lowers a configured and planned kernel, left unchanged. Thread-safe for
-/// different kernels of one context, after loadGpuCodegenDialects(). The error
-/// names the kernel.
+/// Lowers a configured and planned kernel with the schedule that its attributes
+/// say, left unchanged. Thread-safe for different kernels of one context, after
+/// loadGpuCodegenDialects(). The error names the kernel: BadInput if its schedule
+/// is at fault (no tile program, too much shared memory: another may do), Internal
+/// for a defect.
 Expected<GpuKernelModule>
 lowerKernelToNvvm(mlir::func::FuncOp kernel, const target::Device &device,
                   const GpuLoweringOptions &options = {});
@@ -83,8 +87,25 @@ void loadGpuCodegenDialects(mlir::MLIRContext &context);
 // Machine code
 //===----------------------------------------------------------------------===//
 
+/// A parameter behind the pointers, 128 bytes by value: the tensor map of a
+/// pointer's memory. Innermost dimension first; strides in bytes, without the
+/// innermost; swizzled by 128 bytes, zeros outside.
+struct TensorMapParam {
+  unsigned argument = 0; ///< Which pointer.
+  std::string element;   ///< "float32", "tfloat32", "bfloat16" or "float16".
+  std::vector<uint64_t> sizes, strides, box;
+};
+
+/// A schedule that was tried in vain.
+struct Rejection {
+  size_t candidate = 0; ///< Number among those of the kernel.
+  std::string why;      ///< "ptxas spills 20 bytes a thread".
+};
+
 /// One kernel, compiled.
 struct GpuKernelCode {
+  size_t candidate = 0; ///< The schedule it has, by number.
+  std::vector<Rejection> rejections; ///< In the order in which they were tried.
   std::string ptx;
   std::string cubin; ///< Empty without an assembler; then so are the numbers.
   uint32_t threads = 1;
@@ -93,6 +114,7 @@ struct GpuKernelCode {
   uint64_t spillBytes = 0; ///< Stored and loaded, per thread; 0: none.
   uint64_t stackBytes = 0;
   uint64_t staticSharedBytes = 0, dynamicSharedBytes = 0;
+  std::vector<TensorMapParam> tensorMaps; ///< The last parameters, in order.
   /// In the assembler's order; then what it did not say is wrong but is.
   std::vector<AssemblerWarning> warnings;
 };

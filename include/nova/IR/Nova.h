@@ -52,6 +52,16 @@ inline constexpr llvm::StringLiteral localTile = "nova.local_tile";
 inline constexpr llvm::StringLiteral map = "nova.map";
 /// i64, from `configured` on, for GPUs: warps of a block.
 inline constexpr llvm::StringLiteral warps = "nova.warps";
+/// i64, likewise: slots of the rings that bring operands of products (1: none).
+inline constexpr llvm::StringLiteral stages = "nova.stages";
+/// i64, likewise: blocks that a multiprocessor's registers are to be divided among.
+inline constexpr llvm::StringLiteral residentBlocks = "nova.resident_blocks";
+/// String, likewise: which lowering the schedule is for (config::familyName).
+inline constexpr llvm::StringLiteral family = "nova.family";
+/// Likewise: schedules, the first to try first (nova/Transforms/Candidates.h).
+inline constexpr llvm::StringLiteral candidates = "nova.candidates";
+/// Likewise: what was enumerated and cannot run, with why, as strings.
+inline constexpr llvm::StringLiteral dropped = "nova.dropped";
 inline constexpr llvm::StringLiteral inplace = "nova.inplace";
 /// From `configured` on: the predicted time of a launch, and one line on why
 /// the tile was chosen.

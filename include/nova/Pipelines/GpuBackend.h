@@ -35,17 +35,27 @@ struct GpuBackendOptions {
 
 /// Compiles every kernel that the planned module launches, each once, on the
 /// threads of `pool`; results in the order of their first launch, the same for
-/// any number of threads. Warnings of the assembler become warnings at the
-/// kernel's location. Of several kernels that fail, the first by launch counts;
-/// a crash inside one is an Internal error that names it. Internal too: a grid
-/// of more than 2^31 - 1 points.
+/// any number of threads.
+///
+/// Of a kernel's candidates (nova/Transforms/Candidates.h) the first is taken
+/// whose lowering does not refuse it and whose registers ptxas neither spills nor
+/// warns of (C7504, C7511 to C7514, C7517: registers or asynchrony of wgmma are lost); if there is none, the one with the least bytes
+/// spilled, with a warning. Afterwards the kernels of `planned` have the schedules
+/// of their code. What was rejected is a remark at the kernel's location, as
+/// warnings of the assembler are warnings there. Without an assembler the first
+/// that lowers is taken.
+///
+/// Of several kernels that fail, the first by launch counts; a crash inside one is
+/// an Internal error that names it. Internal too: a grid of more than 2^31 - 1
+/// points.
 Expected<std::vector<GpuKernelCode>>
 compileForGpu(mlir::ModuleOp planned, const GpuBackendOptions &options,
               llvm::ThreadPoolInterface &pool,
               const KernelProgress &progress = {});
 
-/// The same kernels at options.lowering.last: one module that holds a module
-/// of the kernel's name for each.
+/// The same kernels at options.lowering.last, each with the schedule it has or, if
+/// that one is refused, the first after it that is not: one module that holds a
+/// module of the kernel's name for each.
 Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 lowerForGpu(mlir::ModuleOp planned, const GpuBackendOptions &options,
             llvm::ThreadPoolInterface &pool);

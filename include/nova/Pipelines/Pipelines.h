@@ -60,6 +60,8 @@ struct PipelineOptions {
   bool noFusion = false;
   /// Row of the device table that schedules are made for.
   std::string device = "x86-64-v3";
+  /// How float32 operands enter products: "f32", "tf32", "bf16".
+  std::string precision = "tf32";
 };
 
 /// Appends the passes that make `stage` out of the stage before it. Stages

@@ -86,20 +86,25 @@ struct RunOptions {
 ///
 /// With `time`, steps run back to back and only the last one's losses are read;
 /// then come the times, with `json` as the object `timing`:
-///   open_ms                   of the CPU, by part: manifest, choose (opens the
-///                             driver), load (context, modules, constants),
-///                             arena, buffers
+///   open_ms                   of the wall clock, by part: manifest (meanwhile
+///                             the driver of the GPU that was asked for
+///                             starts), choose (the rest of that), load
+///                             (context, modules, constants), arena, buffers
 ///   first_launch_ms           of the CPU: it builds the graph
 ///   open_to_first_launch_ms   the sum of the above
 ///   step_ms                   of the device, by events around each step but
 ///                             the first; what advances scalars is not in it
 ///   launch_us                 of the CPU, the same steps
-///   bind_unchanged_launch_us, bind_all_changed_launch_us
-///                             of the CPU, on an idle GPU: bind all buffers,
-///                             the same or every one elsewhere, and launch;
-///                             null for host, or without memory for a second
-///                             set
-///   graph_nodes
+///   bind_launch_us            of the CPU, step after step: bind all buffers
+///                             and launch, where since the launch before
+///                             nothing has changed (unchanged), two sets of
+///                             buffers take turns (alternating), or 1, 16 or
+///                             all have addresses that were never bound before
+///                             (1_new, 16_new, all_new)
+///   bind_launch_idle_us       the same, each after a wait for the step before;
+///                             both null for host, or without memory for a
+///                             second set
+///   graph_nodes, graph_builds
 /// each of several values as count, min, median, mean, max.
 Status run(const RunOptions &options, std::ostream &out, std::ostream &log);
 

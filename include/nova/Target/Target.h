@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -40,6 +41,10 @@ struct Device {
   /// The device its architecture stands for.
   bool canonical = false;
   int64_t smCount = 0; ///< Multiprocessors; cores of a CPU.
+  int64_t lanesPerSm = 0; ///< Multiply-adds of float32 a clock.
+  /// What mma.sync reaches of the tensor units' rates below; another instruction
+  /// reaches them where this is less than 1.
+  double mmaSyncShare = 1;
   /// Bytes one block may use (the opt-in limit), and one multiprocessor has.
   int64_t sharedBytesPerBlock = 0;
   int64_t sharedBytesPerSm = 0;
@@ -49,6 +54,8 @@ struct Device {
   int64_t l2Bytes = 0;        ///< Of one core for a CPU, of the device else.
   double dramBytesPerSecond = 0;
   Throughput flops;
+  /// Copies by tensor maps and multiplies by whole warpgroups (wgmma).
+  bool warpgroups = false;
 };
 
 /// The table, in the order in which people are shown it.
@@ -57,6 +64,12 @@ std::span<const Device> devices();
 /// The row a target name stands for: a device name, an architecture (its
 /// canonical row), "host". Null for any other name.
 const Device *findTarget(std::string_view name);
+
+/// The GPU's row of that very name ("h200"), which is no architecture's; null for
+/// any other.
+const Device *findGpu(std::string_view name);
+/// The names of all GPUs, in the table's order, with blanks between.
+std::string gpuNames();
 
 /// Every name findTarget() accepts: architectures, devices, "host".
 std::vector<std::string_view> targetNames();

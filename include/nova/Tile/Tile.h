@@ -31,6 +31,12 @@ inline constexpr llvm::StringLiteral grid = "tile.grid";
 inline constexpr llvm::StringLiteral alignment = "tile.alignment";
 /// i64: slots of the rings through which loops prefetch; below 2: none.
 inline constexpr llvm::StringLiteral stages = "tile.stages";
+/// i64: blocks that a multiprocessor is to hold at once, for which its registers
+/// must do; 1 if absent.
+inline constexpr llvm::StringLiteral residentBlocks = "tile.resident_blocks";
+/// unit: the device copies by tensor maps and multiplies by whole warpgroups
+/// (compute capability 9.0a), and the program is to use both.
+inline constexpr llvm::StringLiteral asynchronous = "tile.asynchronous";
 } // namespace attr
 } // namespace nova::tile
 

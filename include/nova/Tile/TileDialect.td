@@ -52,6 +52,14 @@ def Tile_Dialect : Dialect {
     a producer in other warps (full and empty barriers) and a producer in the same
     warps (copy groups and block barriers) are the same program.
 
+    **Roles.** A program may begin with `tile.role`s: what warps of their own do,
+    while `tile.warps` others do the rest. Roles meet in `!tile.channel`s only: a
+    sender acquires a slot (waits until it is empty) and fills the rings that go with
+    it, by copies of its own or by stores; a receiver awaits the slot, reads it,
+    releases it. A channel has one sender and one receiver. All warps of a role
+    execute the same operations, and the order in which it uses a channel is the
+    program's.
+
     **Edges are part of access.** Along each of its dimensions a load or store says
     whether the tile may hang over the memory's edge (`bounds`). What lies outside
     is not read: it reads as `fill`, the consumer's identity. Stores drop it.
@@ -116,6 +124,16 @@ def Tile_Precision : I32EnumAttr<"Precision", "how float32 operands enter a prod
 }
 def Tile_PrecisionAttr : EnumAttr<Tile_Dialect, Tile_Precision, "precision">;
 
+def Tile_MultiplierFma : I32EnumAttrCase<"fma", 0>;
+def Tile_MultiplierWarpgroup : I32EnumAttrCase<"warpgroup", 1>;
+def Tile_MultiplierFlippedWarpgroup : I32EnumAttrCase<"flipped_warpgroup", 2>;
+def Tile_Multiplier : I32EnumAttr<"Multiplier", "what multiplies, where it is not up to the shapes",
+    [Tile_MultiplierFma, Tile_MultiplierWarpgroup, Tile_MultiplierFlippedWarpgroup]> {
+  let cppNamespace = "::nova::tile";
+  let genSpecializedAttr = 0;
+}
+def Tile_MultiplierAttr : EnumAttr<Tile_Dialect, Tile_Multiplier, "multiplier">;
+
 //===----------------------------------------------------------------------===//
 // Types
 //===----------------------------------------------------------------------===//
@@ -130,10 +148,30 @@ def Tile_Buffer : Tile_Type<"Buffer", "buffer"> {
     `slots` tiles of the given shape and element type. Within a slot, element e
     (row-major) sits at e with its 16-byte chunk's index XORed by bits of the row:
     chunk ^= (row / perPhase) mod phases; `phases` 1 is plain row-major.
+
+    With `panels` a slot is cut into panels of 128 bytes of every row, one panel
+    behind the other, each swizzled with 8 phases: what a tensor map writes and a
+    warpgroup's product reads.
   }];
   let parameters = (ins "int64_t":$slots, ArrayRefParameter<"int64_t">:$shape,
-                        "::mlir::Type":$elementType, "int64_t":$perPhase, "int64_t":$phases);
-  let assemblyFormat = "`<` $slots `,` `[` $shape `]` `,` $elementType `,` $perPhase `,` $phases `>`";
+                        "::mlir::Type":$elementType, "int64_t":$perPhase, "int64_t":$phases,
+                        DefaultValuedParameter<"bool", "false">:$panels);
+  let assemblyFormat = [{
+    `<` $slots `,` `[` $shape `]` `,` $elementType `,` $perPhase `,` $phases (`,` `panels` `=` $panels^)? `>`
+  }];
+  let genVerifyDecl = 1;
+}
+
+def Tile_Channel : Tile_Type<"Channel", "channel"> {
+  let summary = "What the sender and the receiver of a ring tell each other";
+  let description = [{
+    For each of `slots` slots: a full barrier, that what was sent has arrived in the
+    slot, and an empty one, that all have read it. The n-th use of a channel, by
+    either side, is of slot n mod slots in phase (n / slots) mod 2; whoever uses it
+    counts slot and phase along.
+  }];
+  let parameters = (ins "int64_t":$slots);
+  let assemblyFormat = "`<` $slots `>`";
   let genVerifyDecl = 1;
 }
 

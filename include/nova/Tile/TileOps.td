@@ -130,13 +130,17 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["accumulator", "result"]>]
     lhs MxK, rhs KxN, accumulator MxN. Operands have equal element types (f64, f32,
     bf16, f16), the accumulator's is f32 (f64 for f64). For f32 operands `precision`
     says whether they are used as they are (`f32`) or rounded to nearest, ties away
-    from zero, to tf32 or, ties to even, to bf16.
+    from zero, to tf32 or, ties to even, to bf16. `by`, set with the layouts: what
+    multiplies, where it is not mma.sync if that fits the shapes and FMA if not.
+    `flipped_warpgroup` computes the transposed product, rhs^T lhs^T.
   }];
   let arguments = (ins Tile_Tile:$lhs, Tile_Tile:$rhs, Tile_Tile:$accumulator,
-                       Tile_PrecisionAttr:$precision);
+                       Tile_PrecisionAttr:$precision,
+                       OptionalAttr<Tile_MultiplierAttr>:$multiplier);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = [{
-    $lhs `,` $rhs `,` $accumulator $precision attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)
+    $lhs `,` $rhs `,` $accumulator $precision (`by` $multiplier^)? attr-dict
+    `:` type($lhs) `,` type($rhs) `->` type($result)
   }];
   let hasVerifier = 1;
 }
@@ -237,6 +241,87 @@ def Tile_LocalLoadOp : Tile_Op<"local_load", [MemoryEffects<[MemRead]>]> {
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$buffer `[` $slot `]` `after` $token `dims` $dims attr-dict `:` type($buffer) `->` type($result)";
   let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Roles and channels
+//===----------------------------------------------------------------------===//
+
+def Tile_RoleOp : Tile_Op<"role", [SingleBlock, NoTerminator, RecursiveMemoryEffects]> {
+  let summary = "what warps of their own do, beside the rest of the program";
+  let description = [{
+    Roles stand at the program's top level, after the rings and channels that they
+    use, each after those whose channels it receives from. The region holds loops,
+    scalars and the operations of channels and rings; it computes its own scalars.
+    `warps` warps execute it, or, with `single`, one thread of them.
+  }];
+  let arguments = (ins I64Attr:$warps, UnitAttr:$single);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "`of` $warps (`single` $single^)? attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+}
+
+def Tile_ChannelOp : Tile_Op<"channel", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "barriers of the slots of rings, for the rest of the kernel";
+  let results = (outs Tile_Channel:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def Tile_AcquireOp : Tile_Op<"acquire", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "sender: waits until the slot is empty";
+  let description = [{
+    With `bytes`, announces how much the copies that follow will write, together:
+    their arrival is what receivers await. Without, a `tile.send` follows.
+  }];
+  let arguments = (ins Tile_Channel:$channel, Index:$slot, I1:$phase, OptionalAttr<I64Attr>:$bytes);
+  let assemblyFormat = [{
+    $channel `[` $slot `,` $phase `]` (`bytes` $bytes^)? attr-dict `:` type($channel)
+  }];
+}
+
+def Tile_BulkLoadOp : Tile_Op<"bulk_load", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "sender: starts copying a tile of memory into an acquired slot";
+  let description = [{
+    As `tile.load`, into slot `slot` of the ring. What is outside the memory becomes
+    zero. With `tf32`, float32 elements arrive rounded to tf32, to nearest.
+  }];
+  let arguments = (ins AnyMemRef:$memory, Variadic<Index>:$offsets, Tile_Buffer:$buffer, Index:$slot,
+                       Tile_Channel:$channel, DenseI64ArrayAttr:$along, DenseI64ArrayAttr:$bounds,
+                       UnitAttr:$tf32);
+  let assemblyFormat = [{
+    $memory `[` $offsets `]` `into` $buffer `[` $slot `]` `through` $channel `along` $along `bounds` $bounds
+    (`tf32` $tf32^)? attr-dict `:` type($memory) `,` type($buffer) `,` type($channel)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_LocalStoreOp : Tile_Op<"local_store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "sender: writes a tile into an acquired slot";
+  let description = "`dims`: dimension k of the slot is dimension dims[k] of the tile.";
+  let arguments = (ins Tile_Tile:$value, Tile_Buffer:$buffer, Index:$slot, DenseI64ArrayAttr:$dims);
+  let assemblyFormat = [{
+    $value `,` $buffer `[` $slot `]` `dims` $dims attr-dict `:` type($value) `,` type($buffer)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_SendOp : Tile_Op<"send", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "sender: has written the slot";
+  let arguments = (ins Tile_Channel:$channel, Index:$slot);
+  let assemblyFormat = "$channel `[` $slot `]` attr-dict `:` type($channel)";
+}
+
+def Tile_AwaitOp : Tile_Op<"await", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "receiver: waits until the slot is full";
+  let arguments = (ins Tile_Channel:$channel, Index:$slot, I1:$phase);
+  let results = (outs Tile_Token:$token);
+  let assemblyFormat = "$channel `[` $slot `,` $phase `]` attr-dict `:` type($channel)";
+}
+
+def Tile_ReleaseOp : Tile_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "receiver: has read the slot";
+  let arguments = (ins Tile_Channel:$channel, Index:$slot);
+  let assemblyFormat = "$channel `[` $slot `]` attr-dict `:` type($channel)";
 }
 
 #endif // NOVA_TILE_OPS_TD

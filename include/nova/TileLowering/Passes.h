@@ -19,6 +19,15 @@ namespace nova {
 /// i64 of a lowered kernel: bytes of dynamic shared memory.
 inline constexpr llvm::StringLiteral kSharedBytesAttr = "nova.shared_bytes";
 
+/// Of a lowered kernel, one dictionary for each tensor map: its last parameters, 128
+/// bytes by value each, in this order. `argument`: the number of the pointer whose
+/// memory it describes; `element`: float32, tfloat32, bfloat16 or float16; `sizes`,
+/// `strides` (bytes, without the innermost) and `box` as cuTensorMapEncodeTiled
+/// takes them, innermost first. Swizzled by 128 bytes, zeros outside.
+inline constexpr llvm::StringLiteral kTensorMapsAttr = "nova.tensor_maps";
+/// Of a tensor map.
+inline constexpr int64_t kTensorMapBytes = 128, kTensorMapAlignment = 64;
+
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "nova/TileLowering/Passes.h.inc"

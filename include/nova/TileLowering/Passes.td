@@ -9,6 +9,16 @@
 
 include "mlir/Pass/PassBase.td"
 
+def SinkTiles : Pass<"nova-sink-tiles", "mlir::func::FuncOp"> {
+  let summary = "moves what computes and reads tiles to where they are used first";
+  let description = [{
+    At a program's top level. A tile that is there before a loop and used behind it
+    would take registers all through the loop, from the sums of its products. Reads
+    stay before the first store.
+  }];
+  let dependentDialects = ["::nova::tile::TileDialect"];
+}
+
 def AssignTileLayouts : Pass<"nova-assign-tile-layouts", "mlir::func::FuncOp"> {
   let summary = "gives every tile of a program its layout";
   let description = [{
@@ -24,6 +34,21 @@ def AssignTileLayouts : Pass<"nova-assign-tile-layouts", "mlir::func::FuncOp"> {
     unused). Constants, splats and ranges are repeated rather than converted.
 
     Does nothing to functions without `tile.warps`.
+  }];
+  let dependentDialects = ["::nova::tile::TileDialect"];
+}
+
+def SpecializeTiles : Pass<"nova-specialize-tiles", "mlir::func::FuncOp"> {
+  let summary = "gives the copies that products of warpgroups need to a warp of their own";
+  let description = [{
+    In a program with `tile.asynchronous`, loads that nothing but such products read
+    become copies by tensor maps, which a `tile.producer` starts. In loops they go
+    through rings of `tile.stages` slots (fewer where the loop is shorter), outside of
+    loops through one slot. Loads that a product reads first share a channel.
+
+    A load stays as it is where a tensor map cannot do it (the strides or the address
+    are no multiples of 16 bytes, rows are shorter than 128 bytes, what is outside is
+    not zero), where data decides its place, in nested loops, or behind a store.
   }];
   let dependentDialects = ["::nova::tile::TileDialect"];
 }

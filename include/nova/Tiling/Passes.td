@@ -19,7 +19,8 @@ def LowerKernelsToTiles : Pass<"nova-lower-kernels-to-tiles", "::mlir::ModuleOp"
     **Axes.** Dimensions of values and loops of generics that run together are
     one axis; axes that `nova.map` binds run over the grid in tiles of
     `nova.tile`, the others are local with tiles of `nova.local_tile` (in the
-    order of their first loop). A local axis whose tile covers it is resident;
+    order in which they appear). A kernel whose schedule is for collapsed axes
+    (`nova.collapsed`) is collapsed first. A local axis whose tile covers it is resident;
     else it is streamed: a loop over chunks wherever something reduces along
     it, or stores along it.
 
@@ -29,6 +30,12 @@ def LowerKernelsToTiles : Pass<"nova-lower-kernels-to-tiles", "::mlir::ModuleOp"
     the same streamed axes that do not need one another share a loop. A
     product-sum over one M, one N and one K axis is a `tile.dot`; any other
     reduction is its contribution, computed on tiles, and a `tile.reduce`.
+
+    **Loops.** A sum of exp(x - m) * y shares the loop of the maximum m: it is
+    relative to the maximum so far. Comparisons of positions (a select that hides
+    what lies after a row's own position) bound the loop. Running sums are carried
+    through it. Updates of nova.index_put are looked at a chunk at a time and
+    applied one by one, in their order.
 
     **Edges.** Loads hang over the memory's edge where a tile does not divide an
     axis; before a reduction along such an axis what is outside is replaced by

@@ -62,7 +62,9 @@ class Axes {
 public:
   /// Finds the axes of `kernel` and their binding; tiles are still 1. Failure
   /// after an error that names the kernel and the op at fault.
-  static mlir::FailureOr<Axes> analyse(mlir::func::FuncOp kernel);
+  /// With `bound` false nothing is said of the space, and what only arguments have
+  /// in common stays apart.
+  static mlir::FailureOr<Axes> analyse(mlir::func::FuncOp kernel, bool bound = true);
 
   /// Reads the tiles of the attributes nova.tile and nova.local_tile.
   mlir::LogicalResult readTiles(mlir::func::FuncOp kernel);
@@ -87,6 +89,21 @@ private:
   llvm::DenseMap<std::pair<void *, unsigned>, AxisId> ids;
   std::vector<Axis> axes;
 };
+
+/// A kernel has this where nova.space and nova.map are those of the kernel after
+/// collapseAxes(): neighbouring dimensions of a result that are bound to the same
+/// dimension of the space run along it together, row-major.
+inline constexpr llvm::StringLiteral kCollapsedAttr = "nova.collapsed";
+
+/// For each result and each of its former dimensions the dimension it is now part
+/// of.
+using CollapsedDims = llvm::SmallVector<llvm::SmallVector<unsigned>>;
+
+/// Makes one dimension of neighbours that all values, loops and arguments have
+/// side by side, if those of the space among them are neighbours there too (or one
+/// already: kCollapsedAttr). Changes the kernel's type, space, map and strides;
+/// nothing if there are no such dimensions.
+std::optional<CollapsedDims> collapseAxes(mlir::func::FuncOp kernel);
 
 } // namespace nova::tiling
 

@@ -146,23 +146,28 @@ def SplitReductions : Pass<"nova-split-reductions", "::mlir::ModuleOp"> {
     kernel, launched before, reduces each part, and the kernel combines the parts
     in a fixed order before it goes on. Both stages are kernels like any other.
 
-    How many parts: `config::reductionParts`, for a device that runs `blocks` at
-    once. Only reductions that are associative operations on one accumulator each,
+    How many parts: `config::reductionParts`. Only reductions that are associative operations on one accumulator each,
     from a value that parts may all begin with, whose bodies do not look at
     indices, are split; the rounding is that of
     another order of summation, the same in every run.
   }];
-  let options = [Option<"blocks", "blocks", "int64_t", "132",
-                        "grid points that the device runs at once">];
+  let options = [Option<"device", "device", "std::string", "\"h200\"", "device table row of a GPU">,
+                 Option<"precision", "precision", "std::string", "\"tf32\"",
+                        "how float32 operands enter products: f32, tf32 or bf16">];
   let statistics = [Statistic<"numSplit", "split", "Reductions split">];
 }
 
 def ConfigureKernels : Pass<"nova-configure-kernels", "::mlir::ModuleOp"> {
   let summary = "Choose each kernel's tile from its space and the device";
   let description = [{
-    Asks the configurator (nova/Config/Configure.h) and writes `nova.tile`.
+    Asks the configurator (nova/Config/Configure.h, Tiles.h) and writes `nova.tile`
+    and why. For a GPU, all schedules that are worth trying become
+    `nova.candidates` (nova/Transforms/Candidates.h), and the kernel has the first:
+    whoever makes its code takes another when that one does not fit.
   }];
-  let options = [Option<"device", "device", "std::string", "\"x86-64-v3\"", "device table row">];
+  let options = [Option<"device", "device", "std::string", "\"x86-64-v3\"", "device table row">,
+                 Option<"precision", "precision", "std::string", "\"tf32\"",
+                        "how float32 operands enter products: f32, tf32 or bf16">];
 }
 
 def PlanMemory : Pass<"nova-plan-memory", "::mlir::ModuleOp"> {

@@ -147,6 +147,11 @@ struct LaunchConfig {
   unsigned numAttrs;
 };
 
+/// CUtensorMap: opaque, and what a kernel takes by value.
+struct alignas(64) TensorMapBits {
+  uint64_t words[16];
+};
+
 } // namespace nova::rt::cuda
 
 /// Every function that must be there: X(member, symbol, parameters...). All are
@@ -235,7 +240,14 @@ struct LaunchConfig {
   X(graphExecMemcpyNodeSetParams, cuGraphExecMemcpyNodeSetParams,              \
     GraphExec exec, GraphNode node, const Memcpy3D *parameters,                \
     Context context)                                                           \
-  X(graphLaunch, cuGraphLaunch, GraphExec exec, Stream stream)
+  X(graphLaunch, cuGraphLaunch, GraphExec exec, Stream stream)                 \
+  X(tensorMapEncodeTiled, cuTensorMapEncodeTiled, TensorMapBits *map,          \
+    int elementType, unsigned rank, void *address, const uint64_t *sizes,      \
+    const uint64_t *strides, const unsigned *box,                              \
+    const unsigned *elementStrides, int interleave, int swizzle,               \
+    int l2Promotion, int fill)                                                 \
+  X(tensorMapReplaceAddress, cuTensorMapReplaceAddress, TensorMapBits *map,    \
+    void *address)
 
 /// Functions of newer drivers (12.4); their member is null where they are
 /// absent.

@@ -23,6 +23,9 @@ using bundle::Target;
 
 namespace {
 
+/// The first major compute capability whose GPUs copy by tensor maps.
+constexpr int kTensorMapCapability = 9;
+
 Error missing(std::string message, std::string hint) {
   return {ErrorCode::Missing, std::move(message), std::move(hint)};
 }
@@ -45,10 +48,10 @@ uint64_t constantBytes(const Target &target) {
 
 Status checkKernel(const Target &target, const Kernel &k,
                    const DeviceFacts &device) {
-  auto refuse = [&](const std::string &got, const std::string &limit) {
+  auto refuse = [&](const std::string &wanted, const std::string &limit) {
     return missing("kernel \"" + k.name + "\" of target " + describe(target) +
-                       " needs " + got + ", " + describe(device) +
-                       " has at most " + limit,
+                       " expects " + wanted + ", got " + describe(device) +
+                       " with at most " + limit,
                    "compile the graph for this device");
   };
   uint64_t shared = k.staticSharedBytes + k.dynamicSharedBytes;
@@ -77,6 +80,37 @@ Status checkKernel(const Target &target, const Kernel &k,
   if (k.cluster[0] * k.cluster[1] * k.cluster[2] > 1 && !device.clusters)
     return refuse("a cluster of " + extents(k.cluster) + " blocks",
                   "single blocks");
+  return Status::ok();
+}
+
+/// What the format allows and this loader or device cannot take.
+Status checkArguments(const Target &target, const DeviceFacts &device) {
+  for (size_t i = 0; i < target.launches.size(); ++i) {
+    const bundle::Launch &launch = target.launches[i];
+    for (size_t j = 0; j < launch.args.size(); ++j) {
+      auto where = [&] {
+        return "argument " + std::to_string(j) + " of launch " +
+               std::to_string(i) + " of target " + describe(target);
+      };
+      if (std::holds_alternative<bundle::TensorMap>(launch.args[j]) &&
+          device.major < kTensorMapCapability)
+        return missing(where() +
+                           " is a tensormap, expected a GPU of compute "
+                           "capability " +
+                           capability(kTensorMapCapability, 0) +
+                           " or later, got " + describe(device),
+                       "compile the graph for this device");
+      if (launch.kind != bundle::LaunchKind::Kernel)
+        continue;
+      const bundle::Param &param = target.kernels[*launch.kernel].params[j];
+      if (param.kind == bundle::ParamKind::Scalar && param.size > 8)
+        return badInput(where() + " is a scalar of " +
+                            std::to_string(param.size) +
+                            " bytes, expected at most 8",
+                        "the bundle was not written by novac: compile it "
+                        "again");
+    }
+  }
   return Status::ok();
 }
 
@@ -218,6 +252,8 @@ Status nova::rt::cuda::checkTarget(const Target &target,
   for (const Kernel &kernel : target.kernels)
     if (Status s = checkKernel(target, kernel, device); !s)
       return s;
+  if (Status s = checkArguments(target, device); !s)
+    return s;
   uint64_t needed = 0;
   if (__builtin_add_overflow(target.arena.size, constantBytes(target),
                              &needed) ||
@@ -225,8 +261,8 @@ Status nova::rt::cuda::checkTarget(const Target &target,
     return missing(
         "target " + describe(target) + " expects " +
             std::to_string(target.arena.size) + " bytes for the arena and " +
-            std::to_string(constantBytes(target)) + " for constants, " +
-            describe(device) + " has " + std::to_string(device.totalBytes),
+            std::to_string(constantBytes(target)) + " for constants, got " +
+            describe(device) + " with " + std::to_string(device.totalBytes),
         "use a GPU with more memory, or a smaller batch");
   return Status::ok();
 }
@@ -240,6 +276,7 @@ nova::rt::cuda::chooseTarget(const bundle::Manifest &manifest,
   std::optional<Rank> best;
   uint32_t chosen = 0;
   std::string refusals, hint;
+  std::optional<ErrorCode> code; // BadInput where all are
   for (size_t i = 0; i < manifest.targets.size(); ++i) {
     const Target &target = manifest.targets[i];
     std::optional<Architecture> arch = architectureOf(target.name);
@@ -250,6 +287,9 @@ nova::rt::cuda::chooseTarget(const bundle::Manifest &manifest,
       // The compiler of the driver may help one target and not another.
       if (hint.empty() || s.error().hint.find("--allow-jit") != hint.npos)
         hint = s.error().hint;
+      code = code.value_or(s.error().code) == s.error().code
+                 ? s.error().code
+                 : ErrorCode::Missing;
       continue;
     }
     const target::Device *canonical = target::findTarget(target.name);
@@ -266,5 +306,5 @@ nova::rt::cuda::chooseTarget(const bundle::Manifest &manifest,
   }
   if (best)
     return chosen;
-  return missing(refusals, hint);
+  return Error{code.value_or(ErrorCode::Missing), refusals, hint};
 }

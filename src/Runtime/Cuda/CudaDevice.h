@@ -61,9 +61,9 @@ Fit fitOf(const bundle::Target &target, const DeviceFacts &device,
           bool allowJit);
 
 /// Everything that would fail at launch, checked before anything is loaded:
-/// driver version, compute capability, limits of every kernel, memory of the
-/// whole device. Missing or BadInput: what was expected, what this device has,
-/// what to do.
+/// driver version, compute capability, limits of every kernel, arguments that
+/// this device cannot take, memory of the whole device. Missing or BadInput:
+/// what was expected, what this device has, what to do.
 Status checkTarget(const bundle::Target &target, const DeviceFacts &device,
                    bool allowJit);
 

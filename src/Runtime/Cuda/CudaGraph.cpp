@@ -7,23 +7,39 @@
 
 #include "CudaInstance.h"
 
+#include "CudaStrands.h"
+
+#include <algorithm>
+
 using namespace nova;
 using namespace nova::rt;
 using namespace nova::rt::cuda;
 using namespace nova::bundle;
 
 namespace {
+
+/// Branches of a graph; see CudaStrands.h.
+constexpr unsigned kStrands = 8;
+/// Executable graphs of an instance, and how many sets of addresses are
+/// remembered to tell that one comes back.
+constexpr size_t kExecutables = 4;
+constexpr size_t kRemembered = 4;
+/// So few arguments are updated in place and not remembered: less than 10 us.
+constexpr size_t kFewArguments = 16;
+/// CU_STREAM_PER_THREAD: another stream in every thread.
+constexpr uintptr_t kStreamPerThread = 2;
+
 DevicePtr devicePtr(const void *address) {
   return reinterpret_cast<uintptr_t>(address);
 }
+
 } // namespace
 
 void CudaInstance::slotChanged(size_t slot) {
-  uint32_t index = slotOwner[slot];
-  if (!exec || steps[index].stale)
-    return;
-  steps[index].stale = true;
-  stale.push_back(index);
+  if (MapArgument *map = slotMaps[slot]; map && !map->stale) {
+    map->stale = true;
+    staleMaps.push_back(map);
+  }
 }
 
 MemsetNodeParams CudaInstance::memsetOf(const Step &step) const {
@@ -91,46 +107,142 @@ Status CudaInstance::buildGraph() {
                      std::to_string(program->target->launches.size()) +
                      " launches";
   NOVA_CUDA_TRY(driver(), graphCreate, what, &graph, 0);
+  std::vector<std::vector<uint32_t>> order(steps.size());
+  for (size_t i = 0; i < steps.size(); ++i)
+    order[i] = program->target->launches[i].after;
+  order = edgesInStrands(order, launchMode == LaunchMode::Chain ? 1 : kStrands);
   std::vector<GraphNode> after;
   for (size_t i = 0; i < steps.size(); ++i) {
     after.clear();
-    if (launchMode == LaunchMode::Chain) {
-      if (i)
-        after.push_back(steps[i - 1].node);
-    } else {
-      // Each once: the driver refuses an edge that is there.
-      for (uint32_t earlier : program->target->launches[i].after) {
-        GraphNode node = steps[earlier].node;
-        bool there = false;
-        for (GraphNode other : after)
-          there |= other == node;
-        if (!there)
-          after.push_back(node);
-      }
-    }
+    for (uint32_t earlier : order[i])
+      after.push_back(steps[earlier].node);
     if (Status s = addNode(i, after); !s)
       return s;
-    steps[i].stale = false;
   }
-  stale.clear();
-  NOVA_CUDA_TRY(driver(), graphInstantiate, what, &exec, graph, 0);
+  graphAddresses = boundAddresses();
+  Executable &first = executables.emplace_back();
+  first.addresses = graphAddresses;
+  NOVA_CUDA_TRY(driver(), graphInstantiate, what, &first.exec, graph, 0);
   ++done.graphBuilds;
   done.graphNodes = steps.size();
   return Status::ok();
 }
 
-Status CudaInstance::updateStale() {
-  for (uint32_t index : stale) {
-    if (Status s = updateNode(steps[index], index); !s)
+//===----------------------------------------------------------------------===//
+// Other addresses
+//===----------------------------------------------------------------------===//
+
+bool CudaInstance::bindingsKnown() {
+  known = 0;
+  while (known < executables.size() &&
+         executables[known].addresses != boundAddresses())
+    ++known;
+  return known < executables.size();
+}
+
+/// Leaves in `active` an executable graph with the addresses that are bound.
+Status CudaInstance::chooseExecutable(Stream stream) {
+  if (executables.empty()) {
+    if (Status s = fillArguments(); !s)
       return s;
-    steps[index].stale = false;
-    ++done.nodeUpdates;
+    if (Status s = buildGraph(); !s)
+      return s;
+    active = 0;
+  } else if (activeNumber != bindingNumber()) {
+    // The driver runs the launches of one executable graph one after the other,
+    // on whichever streams; those of two only where the stream says so.
+    if (stream == launchedOn && devicePtr(stream) != kStreamPerThread)
+      active = nearest();
+    else if (differences(executables[active].addresses) > kFewArguments)
+      remember(executables[active]);
+    if (Status s = update(executables[active]); !s)
+      return s;
   }
-  stale.clear();
+  activeNumber = bindingNumber();
+  executables[active].used = done.launches;
   return Status::ok();
 }
 
-Status CudaInstance::updateNode(const Step &step, size_t index) {
+/// The executable graph that becomes that of the addresses that are bound: one
+/// that has them, or nearly; one of their own when they have been there before;
+/// else the one that has not been used for longest.
+size_t CudaInstance::nearest() {
+  if (known < executables.size() &&
+      executables[known].addresses == boundAddresses())
+    return known;
+  size_t best = 0, oldest = 0, least = SIZE_MAX;
+  for (size_t i = 0; i < executables.size(); ++i) {
+    size_t count = differences(executables[i].addresses);
+    if (count < least)
+      least = count, best = i;
+    if (executables[i].used < executables[oldest].used)
+      oldest = i;
+  }
+  if (least <= kFewArguments)
+    return best;
+  if (comesBack() && addExecutable())
+    return executables.size() - 1;
+  remember(executables[oldest]);
+  return oldest;
+}
+
+/// Were these addresses, or nearly, in an executable that has others now?
+bool CudaInstance::comesBack() {
+  auto it = std::find_if(overwritten.begin(), overwritten.end(),
+                         [&](const std::vector<void *> &old) {
+                           return differences(old) <= kFewArguments;
+                         });
+  if (it == overwritten.end())
+    return false;
+  overwritten.erase(it);
+  return true;
+}
+
+void CudaInstance::remember(const Executable &executable) {
+  overwritten.push_back(executable.addresses);
+  if (overwritten.size() > kRemembered)
+    overwritten.pop_front();
+}
+
+/// False where there are enough, or no room for another: then one that is there
+/// is updated, as if none had come back.
+bool CudaInstance::addExecutable() {
+  if (noMoreExecutables || executables.size() == kExecutables)
+    return false;
+  GraphExec exec = nullptr;
+  noMoreExecutables = driver().api().graphInstantiate(&exec, graph, 0);
+  if (noMoreExecutables)
+    return false;
+  executables.push_back({exec, graphAddresses, done.launches});
+  ++done.graphBuilds;
+  return true;
+}
+
+Status CudaInstance::update(Executable &executable) {
+  if (executable.addresses == boundAddresses())
+    return Status::ok();
+  if (Status s = fillArguments(); !s)
+    return s;
+  std::vector<uint32_t> stale;
+  forEachDifference(executable.addresses, [&](size_t slot) {
+    Step &step = steps[slotOwner[slot]];
+    if (!step.stale)
+      stale.push_back(slotOwner[slot]);
+    step.stale = true;
+  });
+  for (uint32_t index : stale)
+    steps[index].stale = false;
+  for (uint32_t index : stale) {
+    if (Status s = updateNode(executable.exec, index); !s)
+      return s;
+    ++done.nodeUpdates;
+  }
+  executable.addresses = boundAddresses();
+  return Status::ok();
+}
+
+Status CudaInstance::updateNode(GraphExec exec, size_t index) {
+  const Step &step = steps[index];
   Context context = program->context->handle;
   if (step.kind == LaunchKind::Kernel) {
     NOVA_CUDA_TRY(driver(), graphExecKernelNodeSetParams, nameOf(index), exec,
@@ -148,13 +260,11 @@ Status CudaInstance::updateNode(const Step &step, size_t index) {
 }
 
 void CudaInstance::dropGraph() {
-  if (exec)
-    driver().api().graphExecDestroy(exec);
+  for (Executable &executable : executables)
+    if (executable.exec)
+      driver().api().graphExecDestroy(executable.exec);
   if (graph)
     driver().api().graphDestroy(graph);
-  exec = nullptr;
+  executables.clear();
   graph = nullptr;
-  stale.clear();
-  for (Step &step : steps)
-    step.stale = false;
 }

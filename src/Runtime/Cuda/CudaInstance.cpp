@@ -104,6 +104,12 @@ Status CudaInstance::resolve() {
       return s;
   for (void *&slot : slots)
     parameters.push_back(&slot);
+  slotMaps.resize(slots.size());
+  for (MapArgument &map : maps) {
+    slotMaps[map.slot] = &map;
+    parameters[map.slot] = map.map.value();
+    staleMaps.push_back(&map);
+  }
   for (Step &step : steps)
     step.kernel.kernelParams = parameters.data() + step.first;
   return Status::ok();
@@ -169,6 +175,8 @@ Status CudaInstance::resolveLaunch(const Launch &launch) {
 }
 
 void CudaInstance::resolveArgument(const LaunchArg &arg) {
+  if (const auto *map = std::get_if<TensorMap>(&arg))
+    return resolveTensorMap(*map);
   size_t slot = addSlot(arg);
   if (const auto *b = std::get_if<BufferRef>(&arg)) {
     slots[slot] = arena.get() +
@@ -182,9 +190,33 @@ void CudaInstance::resolveArgument(const LaunchArg &arg) {
   }
 }
 
+void CudaInstance::resolveTensorMap(const TensorMap &map) {
+  // Slots of this launch have no owner yet.
+  size_t slot = slots.size();
+  maps.emplace_back(slot, slot - slotOwner.size(), map);
+  resolveArgument(std::visit(
+      [](const auto &memory) { return LaunchArg(memory); }, map.memory));
+}
+
 //===----------------------------------------------------------------------===//
 // A step
 //===----------------------------------------------------------------------===//
+
+/// Late, like the updates of the graph: an address that changes twice between
+/// two launches costs once. One that fails stays stale.
+Status CudaInstance::fillArguments() {
+  fillSlots();
+  for (; !staleMaps.empty(); staleMaps.pop_back()) {
+    MapArgument &map = *staleMaps.back();
+    void *address = slots[map.slot];
+    if (Result result = map.map.point(driver(), address))
+      return map.map.error(driver(), result, address,
+                           "argument " + std::to_string(map.number) + " of " +
+                               nameOf(slotOwner[map.slot]));
+    map.stale = false;
+  }
+  return Status::ok();
+}
 
 /// A stream of another context would fail with no word of why.
 Status CudaInstance::checkStream(Stream stream) {
@@ -212,24 +244,20 @@ Status CudaInstance::runStep(void *given) {
     return current.error();
   if (Status s = checkStream(stream); !s)
     return s;
-  if (launchMode == LaunchMode::Plain)
-    return launchPlain(stream);
-  if (!exec) {
-    if (Status s = buildGraph(); !s) {
-      dropGraph();
-      return s;
-    }
-  } else if (!stale.empty()) {
-    // After a failed update the graph is half old: the next launch builds anew.
-    if (Status s = updateStale(); !s) {
-      dropGraph();
-      return s;
-    }
+  if (launchMode == LaunchMode::Plain) {
+    Status s = fillArguments();
+    return s ? launchPlain(stream) : s;
+  }
+  // After a failed update a graph is half old: the next launch builds anew.
+  if (Status s = chooseExecutable(stream); !s) {
+    dropGraph();
+    return s;
   }
   NOVA_CUDA_TRY(driver(), graphLaunch,
                 "step \"" + program->bundle->manifest.name + "\" on " +
                     program->where(),
-                exec, stream);
+                executables[active].exec, stream);
+  launchedOn = stream;
   return Status::ok();
 }
 

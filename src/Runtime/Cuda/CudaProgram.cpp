@@ -65,8 +65,6 @@ CudaProgram::load(std::shared_ptr<const OpenedBundle> bundle,
   program->facts = std::move(*facts);
   program->fromPtx =
       fitOf(target, program->facts, options.allowJit) == Fit::Jit;
-  if (Status s = program->checkArguments(); !s)
-    return s.error();
   if (given) {
     program->context = DeviceContext::given(driver, ordinal, given);
   } else {
@@ -95,33 +93,6 @@ CudaProgram::~CudaProgram() {
       context->driver.api().moduleUnload(module);
 }
 
-/// What the format allows and this loader cannot pass.
-Status CudaProgram::checkArguments() const {
-  for (size_t i = 0; i < target->launches.size(); ++i) {
-    const bundle::Launch &launch = target->launches[i];
-    for (size_t j = 0; j < launch.args.size(); ++j) {
-      std::string where = "argument " + std::to_string(j) + " of launch " +
-                          std::to_string(i) + " of target " + describe(*target);
-      // CudaInstance would encode them with cuTensorMapEncodeTiled into slots
-      // of 128 bytes, again whenever the address of their memory changes.
-      if (std::holds_alternative<bundle::TensorMap>(launch.args[j]))
-        return Error{ErrorCode::Missing,
-                     where + " is a tensormap, which this loader cannot encode",
-                     "use a newer loader, or compile with this version"};
-      if (launch.kind != bundle::LaunchKind::Kernel)
-        continue;
-      const bundle::Param &param = target->kernels[*launch.kernel].params[j];
-      if (param.kind == bundle::ParamKind::Scalar && param.size > 8)
-        return badInput(where + " is a scalar of " +
-                            std::to_string(param.size) +
-                            " bytes, expected at most 8",
-                        "the bundle was not written by novac: compile it "
-                        "again");
-    }
-  }
-  return Status::ok();
-}
-
 uint64_t CudaProgram::constantBytes() const {
   uint64_t sum = 0;
   for (const bundle::Constant &constant : target->constants)
@@ -141,8 +112,8 @@ Status CudaProgram::checkFreeMemory(uint64_t callerBytes) const {
                "target " + describe(*target) + " expects " +
                    std::to_string(target->arena.size) +
                    " bytes for the arena, " + std::to_string(constantBytes()) +
-                   " for constants" + buffers + "; " + describe(facts) +
-                   " has " + std::to_string(free) + " free of " +
+                   " for constants" + buffers + ", got " + describe(facts) +
+                   " with " + std::to_string(free) + " free of " +
                    std::to_string(total),
                "free memory on the GPU, or use one with more"};
 }

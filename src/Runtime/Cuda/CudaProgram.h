@@ -56,7 +56,6 @@ public:
   std::vector<DevicePtr> constants; ///< Per constant of the target.
 
 private:
-  Status checkArguments() const;
   Status checkFreeMemory(uint64_t callerBytes) const;
   Status loadModules();
   Expected<Module> loadModule(const std::string &image,

@@ -121,11 +121,18 @@ Status runTimed(const RunOptions &options, Session &session,
   out << line << "\nstep, ms on " << whereText(session) << ": "
       << summary(timings->step)
       << "\nlaunch, us of CPU: " << summary(timings->launch);
-  if (timings->unchanged)
-    out << "\nbind and launch, us of CPU, nothing changed: "
-        << summary(*timings->unchanged)
-        << "\nbind and launch, us of CPU, every address changed: "
-        << summary(*timings->rebound);
+  auto binding = [&](const char *when,
+                     const std::optional<Timings::Binding> &b) {
+    if (b)
+      out << "\nbind and launch, us of CPU, " << when
+          << ":\n  nothing changed: " << summary(b->unchanged)
+          << "\n  two sets of buffers in turn: " << summary(b->alternating)
+          << "\n  1 new address: " << summary(b->one)
+          << "\n  16 new addresses: " << summary(b->sixteen)
+          << "\n  every address new: " << summary(b->all);
+  };
+  binding("step after step", timings->loop);
+  binding("on an idle GPU", timings->idle);
   out << "\nopen to first launch, ms: "
       << number(session.times.total() + timings->firstLaunch) << " (manifest "
       << number(session.times.open) << ", choose "

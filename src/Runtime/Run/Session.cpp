@@ -13,6 +13,7 @@
 #include <charconv>
 #include <cstring>
 #include <ostream>
+#include <thread>
 
 using namespace nova;
 using namespace nova::run;
@@ -173,15 +174,31 @@ Status Session::start(const SessionOptions &options, std::ostream &log) {
   Expected<int32_t> launch = launchOf(options.launch);
   if (!launch)
     return launch.error();
-  if (!options.device.empty())
-    if (Expected<int32_t> ordinal = deviceOf(options.device); !ordinal)
+  int32_t asked = NOVA_RT_DEVICE_HOST;
+  if (!options.device.empty()) {
+    Expected<int32_t> ordinal = deviceOf(options.device);
+    if (!ordinal)
       return ordinal.error();
+    asked = *ordinal;
+  }
   Stopwatch watch;
+  // Starting the driver takes longer than reading the manifest: meanwhile. What
+  // is wrong with it is asked for again, and said, when a target is chosen.
+  std::thread driver;
+  if (asked >= 0)
+    driver = std::thread([asked] {
+      nova_rt_device_t device = {};
+      device.struct_size = sizeof device;
+      nova_rt_device_info(asked, &device);
+    });
   nova_rt_status_t status =
       nova_rt_bundle_open(options.bundle.c_str(), &bundle);
+  double opened = watch.lap();
+  if (driver.joinable())
+    driver.join();
   if (status)
     return abiError(status);
-  times.open = watch.lap();
+  times.open = opened;
   if (options.simulate)
     return openSimulated(options);
   int32_t device = NOVA_RT_DEVICE_HOST;
@@ -260,12 +277,11 @@ Status Session::giveBuffers() {
   for (bool isInput : {true, false})
     for (Tensor &t : isInput ? inputs : outputs) {
       if (!t.updates) {
-        Expected<Memory> memory =
-            allocate(t.bytes, std::max<uint64_t>(t.alignment, 64), t.name);
+        // Gaps between strides have a value too: runs repeat bit for bit.
+        Expected<ZeroedMemory> memory = ZeroedMemory::allocate(
+            t.bytes, std::max<uint64_t>(t.alignment, 64), t.name);
         if (!memory)
           return memory.error();
-        // Gaps between strides have a value too: runs repeat bit for bit.
-        std::memset(memory->get(), 0, t.bytes);
         t.memory = std::move(*memory);
         if (!onGpu)
           t.device = t.data();

@@ -38,8 +38,8 @@ struct Tensor {
   uint64_t alignment = 1;              ///< of the buffer, in bytes
   std::optional<uint32_t> updates;
   std::optional<double> advance;
-  rt::Memory memory;      ///< In the process.
-  void *device = nullptr; ///< Where the target has it: `memory`, or on a GPU.
+  rt::ZeroedMemory memory; ///< In the process.
+  void *device = nullptr;  ///< Where the target has it: `memory`, or on a GPU.
 
   void *data() const { return memory.get(); }
 };
@@ -95,8 +95,8 @@ struct SessionOptions {
 
 /// Milliseconds that opening took, by part.
 struct OpenTimes {
-  double open = 0;   ///< The manifest.
-  double choose = 0; ///< With the driver.
+  double open = 0;   ///< The manifest, while the driver starts.
+  double choose = 0; ///< With the rest of the driver's start.
   double load = 0;   ///< With the context of the device.
   double create = 0; ///< The arena.
   double bind = 0;   ///< The buffers of the signature.

@@ -52,19 +52,137 @@ nlohmann::json statistics(const std::vector<double> &values) {
           {"max", *most}};
 }
 
-/// Buffers on the device that are freed.
+/// A second buffer for everything, in one piece of device memory: all of them
+/// can be moved at once to addresses that were not used before. Only integers
+/// have values there, zeros, for they may be indices: it is the CPU's time that
+/// is measured.
 class SecondSet {
 public:
-  explicit SecondSet(const nova_rt_program_t *program) : program(program) {}
-  ~SecondSet() {
-    for (auto &side : addresses)
-      for (void *address : side)
-        nova_rt_memory_free(program, address);
+  explicit SecondSet(Session &session) : session(session) {}
+  ~SecondSet() { nova_rt_memory_free(session.loaded(), memory); }
+
+  /// False without memory for it.
+  bool allocate() {
+    for (auto *tensors : {&session.outputs, &session.inputs})
+      for (Tensor &t : *tensors)
+        unit = std::max(unit, t.alignment);
+    uint64_t total = 0;
+    for (auto *tensors : {&session.outputs, &session.inputs})
+      for (Tensor &t : *tensors) {
+        if (t.updates)
+          continue;
+        // Integers have room of their own at all addresses.
+        uint64_t bytes = (t.bytes + unit - 1) / unit * unit;
+        bool own = total == 0 || !rt::isFloat(t.dtype);
+        uint64_t begin = total;
+        total += bytes + (own ? kMoves * unit : 0);
+        places.push_back({&t, total - bytes, begin, total});
+      }
+    return !nova_rt_memory_alloc(session.loaded(), total, &memory);
   }
-  std::vector<void *> addresses[2]; ///< Outputs, inputs.
+  Status fill() {
+    for (const Place &p : places) {
+      if (rt::isFloat(p.tensor->dtype))
+        continue;
+      std::string zeros(p.end - p.begin, '\0');
+      if (auto status = nova_rt_memory_write(
+              session.loaded(), static_cast<char *>(memory) + p.begin,
+              zeros.data(), zeros.size(), session.stream()))
+        return abiError(status);
+    }
+    return Status::ok();
+  }
+  /// From now on all addresses here are others.
+  void move() { moves = (moves + 1) % kMoves; }
+  /// All addresses, outputs and then inputs, as bind takes them; `count` of
+  /// them here, spread over the signature, the rest the session's own.
+  void addresses(size_t count, std::vector<void *> (&to)[2]) const {
+    to[0].clear(), to[1].clear();
+    size_t seen = 0, all = places.size();
+    for (bool isInput : {false, true})
+      for (Tensor &t : isInput ? session.inputs : session.outputs) {
+        if (t.updates) {
+          to[isInput].push_back(nullptr);
+          continue;
+        }
+        size_t i = seen++;
+        bool here = (i + 1) * count / all != i * count / all;
+        to[isInput].push_back(here ? static_cast<char *>(memory) +
+                                         places[i].offset - unit * moves
+                                   : t.device);
+      }
+  }
+  size_t size() const { return places.size(); }
 
 private:
-  const nova_rt_program_t *program;
+  static constexpr uint64_t kMoves = 256;
+  struct Place {
+    const Tensor *tensor;
+    uint64_t offset;     ///< Before it is moved.
+    uint64_t begin, end; ///< Its room.
+  };
+
+  Session &session;
+  std::vector<Place> places;
+  void *memory = nullptr;
+  uint64_t unit = 256; ///< Bytes: every alignment divides it.
+  uint64_t moves = 0;
+};
+
+/// Binds and launches, and times that.
+class BindTimer {
+public:
+  BindTimer(Session &session, SecondSet &second, bool idle)
+      : session(session), second(second), idle(idle) {}
+
+  Status all(Timings::Binding &b) {
+    size_t all = second.size();
+    Status s = samples(all, true, b.all);
+    if (s)
+      s = samples(std::min<size_t>(1, all), true, b.one);
+    if (s)
+      s = samples(std::min<size_t>(16, all), true, b.sixteen);
+    for (int i = 0; i < kBindings + 4 && s; ++i)
+      s = sample(i % 2 ? 0 : all, false, i < 4 ? nullptr : &b.alternating);
+    if (s)
+      s = session.synchronize();
+    // Last, with the session's own buffers.
+    return s ? samples(0, false, b.unchanged) : s;
+  }
+
+private:
+  /// `count` buffers are at other addresses than the session's own; at new ones
+  /// with `fresh`.
+  Status sample(size_t count, bool fresh, std::vector<double> *samples) {
+    if (fresh)
+      second.move();
+    second.addresses(count, to);
+    if (idle)
+      if (Status s = session.synchronize(); !s)
+        return s;
+    Stopwatch watch;
+    auto status =
+        nova_rt_instance_bind(session.handle(), to[1].data(), to[1].size(),
+                              to[0].data(), to[0].size());
+    if (!status)
+      status = nova_rt_instance_launch(session.handle(), session.stream());
+    double microseconds = watch.lap() * 1000;
+    if (samples)
+      samples->push_back(microseconds);
+    return status ? Status(abiError(status)) : Status::ok();
+  }
+  /// kBindings of them, after two that warm up.
+  Status samples(size_t count, bool fresh, std::vector<double> &to) {
+    for (int i = -2; i < kBindings; ++i)
+      if (Status s = sample(count, fresh, i < 0 ? nullptr : &to); !s)
+        return s;
+    return session.synchronize();
+  }
+
+  Session &session;
+  SecondSet &second;
+  bool idle;
+  std::vector<void *> to[2];
 };
 
 } // namespace
@@ -135,45 +253,13 @@ Expected<Timings> run::timeSteps(Session &session, uint64_t steps) {
 Status run::timeBinding(Session &session, Timings &timings) {
   if (!session.onGpu)
     return Status::ok();
-  const nova_rt_program_t *program = session.loaded();
-  std::vector<void *> first[2];
-  SecondSet second(program);
-  for (bool isInput : {true, false})
-    for (Tensor &t : isInput ? session.inputs : session.outputs) {
-      first[isInput].push_back(t.device);
-      void *address = nullptr;
-      if (!t.updates && nova_rt_memory_alloc(program, t.bytes, &address))
-        return Status::ok(); // no room: not measured
-      second.addresses[isInput].push_back(address);
-      // The same values, so that the step does what it did.
-      if (t.updates || !t.bytes)
-        continue;
-      if (Status s = session.fetch(t); !s)
-        return s;
-      if (auto status = nova_rt_memory_write(program, address, t.data(),
-                                             t.bytes, session.stream()))
-        return abiError(status);
-    }
-  timings.unchanged.emplace();
-  timings.rebound.emplace();
-  // Last to the session's own buffers.
-  for (int i = 0; i < 2 * kBindings; ++i) {
-    auto &to = i % 2 ? first : second.addresses;
-    for (auto *samples : {&*timings.rebound, &*timings.unchanged}) {
-      if (Status s = session.synchronize(); !s)
-        return s;
-      Stopwatch watch;
-      auto status =
-          nova_rt_instance_bind(session.handle(), to[1].data(), to[1].size(),
-                                to[0].data(), to[0].size());
-      if (!status)
-        status = nova_rt_instance_launch(session.handle(), session.stream());
-      samples->push_back(watch.lap() * 1000);
-      if (status)
-        return abiError(status);
-    }
-  }
-  return session.synchronize();
+  SecondSet second(session);
+  if (!second.allocate())
+    return Status::ok(); // no room: not measured
+  if (Status s = second.fill(); !s)
+    return s;
+  Status s = BindTimer(session, second, true).all(timings.idle.emplace());
+  return s ? BindTimer(session, second, false).all(timings.loop.emplace()) : s;
 }
 
 nlohmann::json run::toJson(const Timings &t, const Session &session) {
@@ -181,6 +267,14 @@ nlohmann::json run::toJson(const Timings &t, const Session &session) {
   info.struct_size = sizeof info;
   nova_rt_instance_info(session.handle(), &info);
   const OpenTimes &open = session.times;
+  auto binding = [](const std::optional<Timings::Binding> &b) {
+    return b ? nlohmann::json{{"unchanged", statistics(b->unchanged)},
+                              {"alternating", statistics(b->alternating)},
+                              {"1_new", statistics(b->one)},
+                              {"16_new", statistics(b->sixteen)},
+                              {"all_new", statistics(b->all)}}
+             : nlohmann::json();
+  };
   return {{"open_ms",
            {{"manifest", open.open},
             {"choose", open.choose},
@@ -191,9 +285,8 @@ nlohmann::json run::toJson(const Timings &t, const Session &session) {
           {"open_to_first_launch_ms", open.total() + t.firstLaunch},
           {"step_ms", statistics(t.step)},
           {"launch_us", statistics(t.launch)},
-          {"bind_unchanged_launch_us",
-           t.unchanged ? statistics(*t.unchanged) : nlohmann::json()},
-          {"bind_all_changed_launch_us",
-           t.rebound ? statistics(*t.rebound) : nlohmann::json()},
+          {"bind_launch_us", binding(t.loop)},
+          {"bind_launch_idle_us", binding(t.idle)},
+          {"graph_builds", info.graph_builds},
           {"graph_nodes", info.graph_nodes}};
 }

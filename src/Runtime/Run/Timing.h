@@ -25,10 +25,19 @@ struct Timings {
   double firstLaunch = 0;     ///< Milliseconds of the CPU.
   std::vector<double> step;   ///< Milliseconds of the device, per step.
   std::vector<double> launch; ///< Microseconds of the CPU, per step.
-  /// Microseconds of the CPU to bind all and launch: nothing changed, and every
-  /// address changed. Not measured for host, nor where there is no memory for a
-  /// second set of buffers.
-  std::optional<std::vector<double>> unchanged, rebound;
+  /// Microseconds of the CPU to bind all and launch, by what has changed since
+  /// the launch before.
+  struct Binding {
+    std::vector<double> unchanged;
+    std::vector<double> alternating; ///< Two sets of buffers in turn.
+    /// Addresses that were never bound before: of one buffer, of sixteen, of
+    /// all.
+    std::vector<double> one, sixteen, all;
+  };
+  /// Step after step, as a training loop does; and each after a wait for the
+  /// one before, which leaves the CPU's caches cold. Not measured for host, nor
+  /// where there is no memory for a second set of buffers.
+  std::optional<Binding> loop, idle;
 };
 
 /// Runs `steps` steps back to back, advancing between them, and waits for the

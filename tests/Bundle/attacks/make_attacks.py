@@ -105,9 +105,9 @@ def gpu(**changes):
     """A second target, with one kernel that is right but for `changes`."""
     k = kernel("k", [{"kind": "tensormap", "size": 128, "alignment": 64}])
     k.update(blob=2, **changes)
-    tensormap = {"memory": ref("input", 0), "element_type": "float32", "rank": 2, "sizes": [3, 2],
-                 "strides": [12], "box": [3, 2], "element_strides": [1, 1], "interleave": "none",
-                 "swizzle": "none", "l2_promotion": "none", "fill": "none"}
+    tensormap = {"memory": ref("input", 0), "element_type": "float32", "rank": 2, "sizes": [2, 2],
+                 "strides": [16], "box": [4, 2], "element_strides": [1, 1], "interleave": "none",
+                 "swizzle": "none", "l2_promotion": "none", "fill": "zero"}
     return {"name": "sm_90a", "device": "h200", "min_driver": 0, "ptx_version": 0, "kernels": [k],
             "launches": [launch("kernel", 0, [{"tensormap": tensormap}], [])],
             "arena": {"size": 0, "alignment": 256, "lower_bound": 0, "buffers": []},
@@ -218,6 +218,26 @@ put("param-alignment-3", K + "/0/params/0/alignment", 3)
 put("tensormap-rank-6", "targets/1", gpu_map(rank=6))
 put("tensormap-sizes", "targets/1", gpu_map(sizes=[6]))
 put("tensormap-memory", "targets/1", gpu_map(memory=ref("input", 7)))
+put("tensormap-offset", "targets/1", gpu_map(memory=ref("input", 0, 4)))
+put("tensormap-beyond-its-memory", "targets/1", gpu_map(sizes=[3, 2]))
+put("tensormap-sizes-overflow", "targets/1", gpu_map(sizes=[2**32, 2**32], strides=[2**40 - 16]))
+put("tensormap-size-of-none", "targets/1", gpu_map(sizes=[0, 2]))
+put("tensormap-stride", "targets/1", gpu_map(strides=[12]))
+put("tensormap-stride-of-none", "targets/1", gpu_map(strides=[0]))
+put("tensormap-stride-2-to-the-40", "targets/1", gpu_map(strides=[2**40]))
+put("tensormap-box-too-large", "targets/1", gpu_map(box=[4, 257]))
+put("tensormap-box-of-12-bytes", "targets/1", gpu_map(box=[3, 2]))
+put("tensormap-box-wider-than-its-swizzle", "targets/1", gpu_map(box=[36, 2], swizzle="128b"))
+put("tensormap-element-strides", "targets/1", gpu_map(element_strides=[1, 9]))
+put("tensormap-element-type", "targets/1", gpu_map(element_type="bool"))
+put("tensormap-swizzle", "targets/1", gpu_map(swizzle="256b"))
+put("tensormap-l2-promotion", "targets/1", gpu_map(l2_promotion="32b"))
+put("tensormap-fill", "targets/1", gpu_map(fill="one"))
+put("tensormap-nan-for-integers", "targets/1", gpu_map(element_type="int32", fill="nan"))
+put("tensormap-interleave-of-rank-2", "targets/1", gpu_map(interleave="16b"))
+put("tensormap-interleave-without-swizzle", "targets/1",
+    gpu_map(rank=3, interleave="32b", sizes=[2, 1, 1], strides=[32, 32], box=[4, 2, 1],
+            element_strides=[1, 1, 1]))
 
 # --- launches -----------------------------------------------------------------
 put("after-itself", L + "/1/after", [1])

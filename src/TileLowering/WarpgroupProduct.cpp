@@ -1,0 +1,327 @@
+//===- WarpgroupProduct.cpp - Products by wgmma ----------------------------===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Operands in shared memory are named by descriptors (PTX ISA 8.0, 9.7.14.5.1,
+// "Matrix Descriptor"): bits 0-13 the address, 16-29 the leading and 32-45 the
+// stride dimension's byte offset, each in units of 16 bytes; bits 62-63 the
+// swizzle, 1 for 128 bytes. In panels of 128 bytes by all rows, groups of 8 rows
+// follow at 1024 bytes: the stride dimension. With k inside, the leading dimension
+// is not used; with k outside (rows are k), it leads to the next panel.
+//
+//===----------------------------------------------------------------------===//
+#include "ProductOperand.h"
+
+#include <algorithm>
+
+using namespace mlir;
+using namespace nova;
+using namespace nova::tile;
+
+/// Rows of one instruction, and the most columns it has. ptxas wants the registers of
+/// one instruction among those that threads start with, whatever setmaxnreg adds to
+/// them later (C7602): with few, half as many columns.
+static constexpr int64_t kRows = 64, kMostColumns = 256, kColumnsOfFew = 128;
+static constexpr int64_t kFewRegisters = 160;
+/// Bytes along k that one instruction takes.
+static constexpr int64_t kStepBytes = 32;
+/// Eight rows of a panel: what the swizzle repeats over.
+static constexpr int64_t kGroupBytes = 8 * kPanelBytes;
+/// Descriptors hold addresses and offsets in this unit.
+static constexpr int64_t kDescriptorUnit = 16;
+
+namespace {
+/// An operand in shared memory, for descriptors.
+struct PanelOperand {
+  SharedTile tile;
+  bool kInner;
+  int64_t elementBytes;
+
+  /// Byte offset of a position along the operand's own side.
+  int64_t alongSide(int64_t side) const {
+    if (kInner)
+      return side * kPanelBytes;
+    int64_t bytes = side * elementBytes;
+    return bytes / kPanelBytes * tile.panelBytes() + bytes % kPanelBytes;
+  }
+  /// Byte offset of a step along k.
+  int64_t alongK(int64_t step) const {
+    int64_t bytes = step * kStepBytes;
+    if (kInner)
+      return bytes / kPanelBytes * tile.panelBytes() + bytes % kPanelBytes;
+    return bytes / elementBytes * kPanelBytes;
+  }
+};
+} // namespace
+
+/// The fragment's rows are in their plain order, the one that descriptors know.
+static bool hasPlainRows(const LinearLayout &fragment) {
+  auto row = [&](int64_t basis) { return fragment.split(basis)[0]; };
+  return row(fragment.lanes[2]) == 1 && row(fragment.lanes[3]) == 2 &&
+         row(fragment.lanes[4]) == 4 && secondRow(fragment) == 8 &&
+         row(fragment.warps[0]) == 16 && row(fragment.warps[1]) == 32;
+}
+
+Value ThreadEmitter::descriptor(const SharedTile &tile, bool kInner, ArrayRef<int64_t> warpImages) {
+  std::vector<int64_t> images(kLaneBits, 0);
+  llvm::append_range(images, warpImages);
+  Value address = LLVM::PtrToIntOp::create(builder, loc, builder.getI32Type(),
+                                           sharedPointer(images, tile, 0, 0));
+  // Within a cluster the high bits name the block.
+  address = arith::AndIOp::create(builder, loc, address, constantI32(0x3ffff));
+  address = arith::ShRUIOp::create(builder, loc, address, constantI32(4));
+  int64_t leading = kInner ? kDescriptorUnit : tile.panelBytes();
+  int64_t constant = int64_t{1} << 62 | kGroupBytes / kDescriptorUnit << 32 |
+                     leading / kDescriptorUnit << 16;
+  Value wide = arith::ExtUIOp::create(builder, loc, builder.getI64Type(), address);
+  return arith::OrIOp::create(
+      builder, loc, wide,
+      arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(constant)));
+}
+
+SharedTile ThreadEmitter::stageInPanels(Value source, bool transposed, int64_t base,
+                                        SmallVectorImpl<std::function<void()>> &writes) {
+  LinearLayout layout = layoutOf(source);
+  SmallVector<int64_t> order = transposed ? SmallVector<int64_t>{1, 0} : SmallVector<int64_t>{0, 1};
+  LinearLayout turned = layout.transposed(std::vector<unsigned>(order.begin(), order.end()));
+  Type element = cast<RankedTensorType>(source.getType()).getElementType();
+  SharedTile tile =
+      sharedPanels(turned.core, turned.outer, element.getIntOrFloatBitWidth() / 8);
+  tile.base = constantI32(base);
+  writes.push_back([this, source, layout, order, element, tile] {
+    Registers values = registers(source);
+    if (element.isF32())
+      for (Value &value : values) {
+        auto i32 = builder.getI32Type();
+        Value bits = LLVM::BitcastOp::create(builder, loc, i32, value);
+        bits = assembly(builder, loc, i32, bits, "cvt.rna.tf32.f32 $0, $1;", "=r,r", false)
+                   .getResult(0);
+        value = LLVM::BitcastOp::create(builder, loc, element, bits);
+      }
+    storeTurned(values, layout, order, tile);
+  });
+  return tile;
+}
+
+LogicalResult ThreadEmitter::emitWarpgroupDot(DotOp op) {
+  bool flipped = op.getMultiplier() == Multiplier::flipped_warpgroup;
+  LinearLayout fragment = flipped ? layoutOf(op).transposed({1, 0}) : layoutOf(op);
+  auto lhsType = cast<RankedTensorType>(op.getLhs().getType());
+  Type element = lhsType.getElementType();
+  int64_t elementBytes = element.getIntOrFloatBitWidth() / 8, k = lhsType.getDimSize(1);
+  int64_t depth = kStepBytes / elementBytes, steps = k / depth;
+  bool tf32 = elementBytes == 4;
+
+  // Where the operands are. Those in registers are written to panels, but for a
+  // left one that lies as the fragment does.
+  int64_t scratch = 0;
+  SmallVector<std::function<void()>> writes;
+  auto inPanels = [&](unsigned number) -> PanelOperand {
+    Value operand = op->getOperand(number);
+    if (auto local = operand.getDefiningOp<LocalLoadOp>(); local && !tiles.contains(operand)) {
+      bool kInner = local.getDims()[1] == 1 - (int64_t)number;
+      return {slotAt(local.getBuffer(), local.getSlot()), kInner, elementBytes};
+    }
+    Value source =
+        tiles.contains(operand) ? operand : operand.getDefiningOp<ConvertOp>().getOperand();
+    SharedTile tile = stageInPanels(source, number == 1, scratch, writes);
+    scratch += llvm::alignTo(tile.bytes(), kRingAlignment);
+    return {tile, true, elementBytes};
+  };
+  unsigned leftNumber = flipped, rightNumber = !flipped;
+  Value leftValue = op->getOperand(leftNumber);
+  LinearLayout leftLayout = warpgroupLeft(fragment, k, elementBytes);
+  PanelOperand right = inPanels(rightNumber);
+  std::optional<PanelOperand> left;
+  std::optional<ProductOperand> held;
+  if (tiles.contains(leftValue)) {
+    held.emplace(*this, 0, flipped ? layoutOf(leftValue).transposed({1, 0}) : layoutOf(leftValue),
+                 registers(leftValue));
+  } else {
+    left = inPanels(leftNumber);
+    if (!hasPlainRows(fragment) || (tf32 && !left->kInner)) {
+      SmallVector<int64_t> order = {0, 1};
+      if (!left->kInner)
+        order = {1, 0};
+      held.emplace(*this, 0, leftLayout, element, left->tile, order);
+      left.reset();
+    }
+  }
+  if (!right.kInner && tf32)
+    return op.emitOpError("the right operand of a product in tf32 has k outside");
+  if (scratch) {
+    beginScratch(scratch);
+    for (auto &write : writes)
+      write();
+    fenceForProducts();
+    scratchWritten();
+  }
+
+  // Descriptors point to what a warpgroup has of each side.
+  auto warpgroupImages = [&](unsigned side, const PanelOperand &operand) {
+    SmallVector<int64_t> images;
+    for (auto [bit, basis] : llvm::enumerate(fragment.warps))
+      images.push_back((int64_t{1} << bit) < kWarpgroup
+                           ? 0
+                           : operand.alongSide(fragment.split(basis)[side]));
+    return images;
+  };
+  Value rightDescriptor = descriptor(right.tile, right.kInner, warpgroupImages(1, right));
+  Value leftDescriptor =
+      left ? descriptor(left->tile, left->kInner, warpgroupImages(0, *left)) : Value();
+
+  std::map<std::pair<int64_t, int64_t>, int64_t> where;
+  std::set<int64_t> rowBlocks, columnBlocks;
+  for (int64_t r = 0; r < fragment.registerCount(); ++r) {
+    auto coords = fragment.registerCoordinates(r);
+    where.insert({{coords[0], coords[1]}, r});
+    if (coords[0] % kRows == 0)
+      rowBlocks.insert(coords[0]);
+    if (coords[1] % 8 == 0)
+      columnBlocks.insert(coords[1]);
+  }
+  // Columns that follow each other are one instruction's.
+  SmallVector<std::pair<int64_t, int64_t>> runs; // first, count
+  for (int64_t column : columnBlocks) {
+    if (!runs.empty() && runs.back().first + runs.back().second == column &&
+        runs.back().second < (startRegisters() < kFewRegisters ? kColumnsOfFew : kMostColumns))
+      runs.back().second += 8;
+    else
+      runs.push_back({column, 8});
+  }
+  int64_t second = secondRow(fragment);
+  // The accumulators' registers, in the order of the fragments, are the same in the
+  // tile whichever way round it is looked at.
+  Registers sums;
+  {
+    auto own = registersByCoordinates(layoutOf(op));
+    Registers all = registers(op.getAccumulator());
+    for (int64_t r = 0; r < fragment.registerCount(); ++r) {
+      auto coords = fragment.registerCoordinates(r);
+      sums.push_back(all[own.at(flipped ? LinearLayout::Coordinates{coords[1], coords[0]} : coords)]);
+    }
+  }
+
+  auto i32 = builder.getI32Type();
+  auto f32 = builder.getF32Type();
+  StringRef type = tf32 ? "tf32" : element.isBF16() ? "bf16" : "f16";
+  SmallVector<Value> fragments; // of the left operand, alive until the products end
+  auto leftWord = [&](int64_t row, int64_t at) -> Value {
+    Value word = held->word(row, at, depth, {});
+    return tf32 ? assembly(builder, loc, i32, word, "cvt.rna.tf32.f32 $0, $1;", "=r,r", false)
+                      .getResult(0)
+                : word;
+  };
+  SmallVector<int64_t> order; // of `sums`, as the instructions take them
+  SmallVector<std::pair<std::string, std::string>> code;
+  for (int64_t rowBlock : rowBlocks) {
+    SmallVector<Value> words;
+    if (held)
+      for (int64_t step = 0; step < steps; ++step)
+        for (auto [row, at] : {std::pair<int64_t, int64_t>{0, 0}, {second, 0}, {0, depth / 2},
+                               {second, depth / 2}})
+          words.push_back(leftWord(rowBlock + row, step * depth + at));
+    llvm::append_range(fragments, words);
+    for (auto [first, count] : runs) {
+      SmallVector<int64_t> registersOfRun;
+      for (int64_t column = first; column < first + count; column += 8)
+        for (int64_t row : {int64_t{0}, second})
+          for (int64_t c : {0, 1})
+            registersOfRun.push_back(where.at({rowBlock + row, column + c}));
+      size_t n = registersOfRun.size();
+      std::string list;
+      for (size_t i = 0; i < n; ++i)
+        list += (i ? ", $" : "$") + std::to_string(i);
+      std::string text = "{ .reg .b64 l, r; .reg .pred p; setp.eq.u32 p, 0, 0; "
+                         "wgmma.fence.sync.aligned; ";
+      // Operands: results, their ties, then the left operand, then descriptors.
+      size_t firstWord = 2 * n, rightNumber = firstWord + (held ? words.size() : 1);
+      auto add = [&](char name, size_t operand, int64_t bytes) {
+        return std::string("add.s64 ") + name + ", $" + std::to_string(operand) + ", " +
+               std::to_string(bytes / kDescriptorUnit) + "; ";
+      };
+      for (int64_t step = 0; step < steps; ++step) {
+        std::string source;
+        if (held) {
+          source = "{";
+          for (int i = 0; i < 4; ++i)
+            source += (i ? ", $" : "$") + std::to_string(firstWord + 4 * step + i);
+          source += "}";
+        } else {
+          text += add('l', firstWord, left->alongSide(rowBlock) + left->alongK(step));
+          source = "l";
+        }
+        text += add('r', rightNumber, right.alongSide(first) + right.alongK(step));
+        text += "wgmma.mma_async.sync.aligned.m64n" + std::to_string(count) + "k" +
+                std::to_string(depth) + ".f32." + type.str() + "." + type.str() + " {" + list +
+                "}, " + source + ", r, p, 1, 1";
+        if (!tf32 && !held)
+          text += left->kInner ? ", 0" : ", 1";
+        if (!tf32)
+          text += right.kInner ? ", 0" : ", 1";
+        text += "; ";
+      }
+      text += "}";
+      std::string constraints;
+      for (size_t i = 0; i < n; ++i)
+        constraints += "=f,";
+      for (size_t i = 0; i < n; ++i)
+        constraints += std::to_string(i) + ",";
+      SmallVector<Value> operands;
+      for (int64_t r : registersOfRun)
+        operands.push_back(sums[r]);
+      if (held) {
+        for (Value word : words) {
+          operands.push_back(word);
+          constraints += "r,";
+        }
+      } else {
+        operands.push_back(leftDescriptor);
+        constraints += "l,";
+      }
+      operands.push_back(rightDescriptor);
+      constraints += "l,~{memory}";
+      auto result =
+          LLVM::LLVMStructType::getLiteral(builder.getContext(), SmallVector<Type>(n, f32));
+      auto product = assembly(builder, loc, result, operands, text, constraints);
+      for (auto [i, r] : llvm::enumerate(registersOfRun)) {
+        sums[r] = LLVM::ExtractValueOp::create(builder, loc, product.getResult(0), i);
+        order.push_back(r);
+      }
+    }
+  }
+  // The sums are there after the wait and not before: it takes and gives them. The
+  // left operand's registers may not be used for anything else until then.
+  std::string constraints;
+  SmallVector<Value> operands;
+  for (int64_t r : order) {
+    operands.push_back(sums[r]);
+    constraints += "=f,";
+  }
+  for (size_t i = 0; i < order.size(); ++i)
+    constraints += std::to_string(i) + ",";
+  for (Value word : fragments) {
+    operands.push_back(word);
+    constraints += "r,";
+  }
+  auto result =
+      LLVM::LLVMStructType::getLiteral(builder.getContext(), SmallVector<Type>(order.size(), f32));
+  auto waited = assembly(builder, loc, result, operands,
+                         "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;",
+                         constraints + "~{memory}");
+  for (auto [i, r] : llvm::enumerate(order))
+    sums[r] = LLVM::ExtractValueOp::create(builder, loc, waited.getResult(0), i);
+
+  auto own = registersByCoordinates(fragment);
+  Registers values;
+  for (int64_t r = 0; r < layoutOf(op).registerCount(); ++r) {
+    auto coords = layoutOf(op).registerCoordinates(r);
+    values.push_back(
+        sums[own.at(flipped ? LinearLayout::Coordinates{coords[1], coords[0]} : coords)]);
+  }
+  tiles[op] = std::move(values);
+  return success();
+}
