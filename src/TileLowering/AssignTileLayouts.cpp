@@ -354,7 +354,9 @@ void Assignment::applyTo(Operation *op) {
   } else if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
     convertOperand(broadcast.getOperandMutable(), broadcastOperand(broadcast, layoutOf(broadcast)));
   } else if (auto reduction = dyn_cast<ReduceOp>(op)) {
-    LinearLayout sliced = layoutOf(reduction.getOperands()[0]).slice(reduction.getDim());
+    // By its type: what stands there may be a conversion that came in between.
+    auto has = cast<LayoutAttr>(tileType(reduction.getOperands()[0]).getEncoding());
+    LinearLayout sliced = has.layout().slice(reduction.getDim());
     for (OpResult result : reduction->getResults())
       convertResult(result, sliced);
   } else if (auto product = dyn_cast<DotOp>(op)) {

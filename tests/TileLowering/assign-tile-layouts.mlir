@@ -83,3 +83,26 @@ func.func @not_a_program() -> tensor<4xf32> {
   %x = arith.constant dense<0.0> : tensor<4xf32>
   return %x : tensor<4xf32>
 }
+
+// -----
+
+// What is reduced was loaded from a transposed memory, in a layout of its own: the
+// sum is a slice of what the conversion gives.
+// CHECK-LABEL: func.func @sum_of_a_converted_load
+// CHECK: tile.load %arg1
+// CHECK: %[[X:.*]] = tile.convert {{.*}} -> tensor<32x64xf32, #[[L:.*]]>
+// CHECK: tile.reduce %[[X]] along 1 : tensor<32x64xf32, #[[L]]> -> tensor<32xf32, #
+func.func @sum_of_a_converted_load(%a: memref<32x64xf32>, %b: memref<64x32xf32>, %c: memref<32x64xf32>, %d: memref<32xf32>) attributes {tile.warps = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %x = tile.load %a[%c0, %c0] along [0, 1] bounds [0, 0] : memref<32x64xf32> -> tensor<32x64xf32>
+  %y = tile.load %b[%c0, %c0] along [1, 0] bounds [0, 0] : memref<64x32xf32> -> tensor<32x64xf32>
+  %s = tile.reduce %y along 1 : tensor<32x64xf32> -> tensor<32xf32> {
+  ^bb0(%p: f32, %q: f32):
+    %t = arith.addf %p, %q : f32
+    tile.yield %t : f32
+  }
+  %z = arith.addf %x, %y : tensor<32x64xf32>
+  tile.store %z, %c[%c0, %c0] along [0, 1] bounds [0, 0] : tensor<32x64xf32>, memref<32x64xf32>
+  tile.store %s, %d[%c0] along [0] bounds [0] : tensor<32xf32>, memref<32xf32>
+  return
+}
