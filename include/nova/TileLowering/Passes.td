@@ -23,8 +23,9 @@ def AssignTileLayouts : Pass<"nova-assign-tile-layouts", "mlir::func::FuncOp"> {
   let summary = "gives every tile of a program its layout";
   let description = [{
     Values that elementwise operations and loops connect share one layout. Anchors,
-    in this order: the accumulator of a product (mma.sync's fragment, or a block of
-    neighbours for FMA); the largest access to memory (neighbouring lanes on
+    in this order: the accumulator of a product (wgmma's fragment in a program with
+    `tile.asynchronous`, the way round that moves operands least; mma.sync's; or a block
+    of neighbours for FMA); the largest access to memory (neighbouring lanes on
     neighbouring addresses). From an assigned group the layout reaches what is
     broadcast into it and what is reduced out of it as a slice, and transposes.
 
@@ -42,9 +43,11 @@ def SpecializeTiles : Pass<"nova-specialize-tiles", "mlir::func::FuncOp"> {
   let summary = "gives the copies that products of warpgroups need to a warp of their own";
   let description = [{
     In a program with `tile.asynchronous`, loads that nothing but such products read
-    become copies by tensor maps, which a `tile.producer` starts. In loops they go
+    become copies by tensor maps, which a `tile.role` of its own starts. In loops they go
     through rings of `tile.stages` slots (fewer where the loop is shorter), outside of
-    loops through one slot. Loads that a product reads first share a channel.
+    loops through one slot. Loads that a product reads first share a channel. A float32
+    operand on the right of its products that lies in memory with the depth outside
+    goes through a second role, which writes it transposed.
 
     A load stays as it is where a tensor map cannot do it (the strides or the address
     are no multiples of 16 bytes, rows are shorter than 128 bytes, what is outside is
@@ -80,13 +83,17 @@ def LowerTilesToThreads : Pass<"nova-lower-tiles-to-threads", "mlir::ModuleOp"> 
       over the memory's edge.
     - Reductions combine registers, then lanes by butterfly shuffles, then warps
       through shared memory.
-    - Products become mma.sync (tf32, bf16, f16) or FMA; operands that are converted
-      for a product are read from swizzled shared memory as the product needs them.
+    - Products become wgmma, mma.sync (tf32, bf16, f16) or FMA; operands that are
+      converted for a product are read from swizzled shared memory as the product needs
+      them.
+    - Roles become warps behind the others, channels pairs of mbarriers, bulk loads
+      copies by tensor maps, which are the kernel's last parameters. Registers move to
+      the warps that multiply.
     - Conversions are renamings of registers where the threads agree, else go through
       shared memory.
 
-    The function carries `nova.shared_bytes`, the dynamic shared memory it uses, and
-    `nvvm.reqntid`.
+    The function carries `nova.shared_bytes`, the dynamic shared memory it uses,
+    `nova.tensor_maps`, and `nvvm.reqntid`.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect", "::mlir::arith::ArithDialect",
                            "::mlir::scf::SCFDialect", "::mlir::math::MathDialect"];
