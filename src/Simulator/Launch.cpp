@@ -21,6 +21,8 @@ using namespace nova::sim;
 
 namespace {
 
+constexpr uint64_t kTensorMapBytes = 128;
+
 Fault limitFault(const Code &code, std::string what) {
   Fault fault;
   fault.kind = FaultKind::Limit;
@@ -73,6 +75,10 @@ std::optional<Fault> checkLimits(const Code &code, const Shape &shape,
                           " bytes of shared memory, a block of " +
                           std::string(options.device->name) + " has " +
                           std::to_string(options.device->sharedBytesPerBlock));
+  // ISA 4.1 has no limit; sixteen is the largest of any device, eight of all.
+  if (uint64_t(shape.cluster[0]) * shape.cluster[1] * shape.cluster[2] > 16)
+    return limitFault(code, "clusters of " + extents(shape.cluster) +
+                                " blocks, the limit is 16");
   for (unsigned k = 0; k < 3; ++k)
     if (shape.cluster[k] == 0 || shape.grid[k] % shape.cluster[k])
       return limitFault(code, "a grid of " + extents(shape.grid) +
@@ -99,7 +105,16 @@ Status placeArguments(const Code &code, const std::vector<Argument> &arguments,
     do {
       const Argument &a = arguments[next++];
       // Every argument has a window, also those that are no pointers.
-      context.memories.push_back(a.memory.value_or(Memory()));
+      context.memories.push_back(a.map ? a.map->memory
+                                       : a.memory.value_or(Memory()));
+      if (a.map && filled == 0) {
+        if (p.bytes != kTensorMapBytes)
+          return about(k, "expected a tensor map's " +
+                              std::to_string(kTensorMapBytes));
+        context.maps.push_back({p.offset, &*a.map});
+        filled = p.bytes;
+        break;
+      }
       if (!a.memory && filled == 0) {
         if (a.value.size() < p.bytes)
           return about(k, "the launch gives " + std::to_string(a.value.size()));
@@ -172,7 +187,11 @@ Expected<Outcome> Kernel::launch(const Shape &shape,
     return outcome;
   context.threads = static_cast<uint32_t>(threads);
 
-  uint64_t blocks = uint64_t(shape.grid[0]) * shape.grid[1] * shape.grid[2];
+  // Clusters, in the order of the grid.
+  std::array<uint64_t, 3> clusters;
+  for (unsigned k = 0; k < 3; ++k)
+    clusters[k] = shape.grid[k] / shape.cluster[k];
+  uint64_t blocks = clusters[0] * clusters[1] * clusters[2];
   unsigned workers = options.threads
                          ? options.threads
                          : std::max(1u, std::thread::hardware_concurrency());
@@ -182,16 +201,18 @@ Expected<Outcome> Kernel::launch(const Shape &shape,
   uint64_t faulty = blocks; // The first block with a fault.
   auto work = [&] {
     double start = cpuSeconds();
-    Block block(context);
+    Cluster cluster(context);
     for (;;) {
       uint64_t b = next.fetch_add(1);
       if (b >= blocks)
         break;
       std::array<uint32_t, 3> id{
-          static_cast<uint32_t>(b % shape.grid[0]),
-          static_cast<uint32_t>(b / shape.grid[0] % shape.grid[1]),
-          static_cast<uint32_t>(b / shape.grid[0] / shape.grid[1])};
-      if (std::optional<Fault> fault = block.run(id, options.seed)) {
+          static_cast<uint32_t>(b % clusters[0]) * shape.cluster[0],
+          static_cast<uint32_t>(b / clusters[0] % clusters[1]) *
+              shape.cluster[1],
+          static_cast<uint32_t>(b / clusters[0] / clusters[1]) *
+              shape.cluster[2]};
+      if (std::optional<Fault> fault = cluster.run(id, options.seed)) {
         std::lock_guard lock(mutex);
         if (b < faulty) {
           faulty = b;
@@ -202,9 +223,9 @@ Expected<Outcome> Kernel::launch(const Shape &shape,
         break;
       }
     }
-    block.counts.coreSeconds = cpuSeconds() - start;
+    cluster.counts.coreSeconds = cpuSeconds() - start;
     std::lock_guard lock(mutex);
-    outcome.counts += block.counts;
+    outcome.counts += cluster.counts;
   };
   if (workers <= 1) {
     work();
