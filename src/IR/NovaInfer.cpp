@@ -360,3 +360,41 @@ LogicalResult IndexPutOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor a,
                              a.getUpdates().getType(), ", expected shape [", shape, "]");
   return success();
 }
+
+LogicalResult SortStepOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor a,
+                                           Types &out) {
+  for (Value value : {a.getKeys(), a.getValues()})
+    if (auto type = typeOf(value); type.getRank() != 1 || !type.getElementType().isInteger(32) ||
+                                   type != typeOf(a.getKeys()))
+      return emitOptionalError(loc, getOperationName(), ": ", type,
+                               ", expected keys and values of one rank-1 type of i32");
+  if (a.getDivisor() < 1 || a.getBuckets() < 1)
+    return emitOptionalError(loc, getOperationName(), ": divisor ", a.getDivisor(), " and ",
+                             a.getBuckets(), " buckets, expected at least 1");
+  out.append(2, a.getKeys().getType());
+  return success();
+}
+
+LogicalResult SegmentSumOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor a,
+                                             Types &out) {
+  auto type = typeOf(a.getInit()), updates = typeOf(a.getUpdates());
+  out.push_back(type);
+  if (failed(sameElements(loc, getOperationName(), a.getInit(), a.getUpdates())))
+    return failure();
+  int64_t rows = a.getRows(), inner = type.getRank() - rows;
+  if (rows < 1 || inner < 0 || inner > updates.getRank() ||
+      updates.getShape().take_back(inner) != type.getShape().take_back(inner))
+    return emitOptionalError(loc, getOperationName(), ": updates are ", updates, ", expected the ",
+                             inner, " dimensions of ", type, " behind its ", rows, " of rows");
+  int64_t count = 1, positions = 1;
+  for (int64_t extent : type.getShape().take_front(rows))
+    count *= extent;
+  for (int64_t extent : updates.getShape().drop_back(inner))
+    positions *= extent;
+  for (auto [value, extent] : {std::pair(a.getOrder(), positions), std::pair(a.getBounds(), count + 1)}) {
+    auto list = RankedTensorType::get({extent}, IntegerType::get(type.getContext(), 32));
+    if (typeOf(value) != list)
+      return emitOptionalError(loc, getOperationName(), ": ", typeOf(value), ", expected ", list);
+  }
+  return success();
+}

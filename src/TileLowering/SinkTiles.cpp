@@ -40,6 +40,7 @@ struct SinkTiles : ::nova::impl::SinkTilesBase<SinkTiles> {
     Operation *end = nullptr;
     for (Operation &op : block) {
       op.walk([&](StoreOp) { end = &op; });
+      op.walk([&](ScatterOp) { end = &op; });
       if (end)
         break;
     }

@@ -440,6 +440,7 @@ void Specialization::run() {
   Operation *end = nullptr;
   for (Operation &op : body) {
     op.walk([&](StoreOp) { end = &op; });
+    op.walk([&](ScatterOp) { end = &op; });
     if (end)
       break;
     auto loop = dyn_cast<scf::ForOp>(op);

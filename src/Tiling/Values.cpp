@@ -67,7 +67,11 @@ FailureOr<Tile> Emitter::emit(Value value, ArrayRef<AxisId> dims, Scope *scope, 
             .Case([&](tensor::ConcatOp) { return concat(op, place, order); })
             .Case([&](CumsumOp) { return cumsum(op, place, order); })
             .Case([&](ScatterOp) { return scatter(op, place, order); })
-            .Case([&](IndexPutOp) { return indexPut(op, place, order); });
+            .Case([&](SegmentSumOp) { return segmentSum(op, place, order); })
+            .Case([&](IndexPutOp) { return indexPut(op, place, order); })
+            .Default([&](Operation *other) -> LogicalResult {
+              return refuse(kernel, other) << "a value that other operations take, expected a result of the kernel";
+            });
     if (failed(ok))
       return failure();
     builder.setLoc(outside);

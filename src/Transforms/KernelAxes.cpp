@@ -23,6 +23,11 @@ static int64_t extentOf(Value value, unsigned dim) {
   return cast<RankedTensorType>(value.getType()).getDimSize(dim);
 }
 
+unsigned tiling::positionRank(SegmentSumOp op) {
+  auto rank = [](Value value) { return cast<RankedTensorType>(value.getType()).getRank(); };
+  return rank(op.getUpdates()) - (rank(op.getResult()) - op.getRows());
+}
+
 namespace {
 using Key = std::pair<void *, unsigned>;
 
@@ -36,6 +41,8 @@ public:
   void collectConcat(tensor::ConcatOp op);
   void collectCumsum(CumsumOp op);
   void collectIndexPut(IndexPutOp op);
+  void collectSortStep(SortStepOp op);
+  void collectSegmentSum(SegmentSumOp op);
   LogicalResult collectScatter(ScatterOp op);
   /// Each dimension from `first` of `value`, unless it has no axes, is that of
   /// `other` `shift` further on.
@@ -153,6 +160,33 @@ void Analysis::collectIndexPut(IndexPutOp op) {
   sameDims(op.getInit(), result);
 }
 
+/// Its digits are the space: no result runs along them.
+void Analysis::collectSortStep(SortStepOp op) {
+  Key pairs = key(op, 0, extentOf(op.getKeys(), 0)), digits = key(op, 1, op.getBuckets());
+  reduced.push_back(pairs);
+  single.push_back(digits);
+  for (Value value : {op.getKeys(), op.getValues(), op.getSortedKeys(), op.getSortedValues()})
+    if (hasAxes(value))
+      equal(key(value, 0), pairs);
+}
+
+void Analysis::collectSegmentSum(SegmentSumOp op) {
+  Value result = op.getResult();
+  unsigned count = positionRank(op);
+  for (unsigned k = 0; k < count; ++k) {
+    Key mine = key(op, k, extentOf(op.getUpdates(), k));
+    reduced.push_back(mine);
+    single.push_back(mine);
+    if (hasAxes(op.getUpdates()))
+      equal(key(op.getUpdates(), k), mine);
+  }
+  // Each row has a segment of its own.
+  for (unsigned d = 0; d < op.getRows(); ++d)
+    single.push_back(key(result, d));
+  sameDims(op.getUpdates(), result, count, (int)op.getRows() - (int)count);
+  sameDims(op.getInit(), result);
+}
+
 LogicalResult Analysis::collectScatter(ScatterOp op) {
   unsigned dim = op.getDim();
   Key along = key(op, 0, extentOf(op.getIndex(), dim));
@@ -184,6 +218,8 @@ LogicalResult Analysis::collect() {
             .Case([&](CumsumOp cumsum) { return collectCumsum(cumsum), success(); })
             .Case([&](IndexPutOp put) { return collectIndexPut(put), success(); })
             .Case([&](ScatterOp scatter) { return collectScatter(scatter); })
+            .Case([&](SortStepOp step) { return collectSortStep(step), success(); })
+            .Case([&](SegmentSumOp sum) { return collectSegmentSum(sum), success(); })
             .Case<tensor::EmptyOp, linalg::FillOp, arith::ConstantOp, func::ReturnOp>([](auto) { return success(); })
             .Default([&](Operation *other) -> LogicalResult {
               return refuse(kernel, other) << "an operation that has no tile program";
@@ -205,6 +241,13 @@ LogicalResult Analysis::bind() {
   auto sizes = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::space);
   if (!sizes)
     return refuse(kernel, kernel) << "expected attribute " << attr::space;
+  for (auto step : kernel.getBody().front().getOps<SortStepOp>()) {
+    if (sizes.size() != 1 || sizes[0] != (int64_t)step.getBuckets())
+      return refuse(kernel, step) << "a space of [" << sizes.asArrayRef() << "], expected [" << step.getBuckets()
+                                  << "]: its buckets";
+    if (step.getBuckets() > 1)
+      space.insert({leader(Key{step.getOperation(), 1}), 0});
+  }
   Operation *back = kernel.getBody().front().getTerminator();
   for (OpOperand &operand : back->getOpOperands()) {
     unsigned r = operand.getOperandNumber();
@@ -349,7 +392,7 @@ LogicalResult Axes::readTiles(func::FuncOp kernel) {
                                     << ", expected a power of two times 1, 3, 5 or 7";
   for (Axis &axis : axes)
     if (!axis.local())
-      axis.tile = spaceTile[axis.space];
+      (axis.single ? axis.serial : axis.tile) = spaceTile[axis.space];
   auto localTile = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::localTile);
   AxisList local = localAxes();
   if (!localTile || localTile.size() != (int64_t)local.size())

@@ -1,0 +1,247 @@
+//===- Sorting.cpp - Steps of radix sorts, sums of segments ----------------===//
+//
+// Part of novac, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A step of a sort: each grid point is one digit and goes through all keys. It
+// counts those with a lower digit, which is where its own begin, and writes its own
+// one behind the other: a running sum says which is how many-th. Nobody waits for
+// anybody, and equal digits stay in their order.
+//
+// A sum of segments: a grid point takes its rows one after the other. Most segments
+// are short; of long ones several updates are on their way at once, while the
+// additions stay in their order.
+//
+//===----------------------------------------------------------------------===//
+#include "Emitter.h"
+
+#include "nova/IR/Nova.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+
+using namespace mlir;
+using namespace nova;
+using namespace nova::tiling;
+
+/// Registers of a thread for updates that are on their way, and so many of them.
+static constexpr int64_t kRegistersInFlight = 64, kMostInFlight = 8;
+
+static Value sumOf(OpBuilder &b, Location loc, Value x, Value y) {
+  if (isa<FloatType>(getElementTypeOrSelf(x.getType())))
+    return arith::AddFOp::create(b, loc, x, y);
+  return arith::AddIOp::create(b, loc, x, y);
+}
+
+Value Emitter::asIndex(Scope *scope, Value value) {
+  Type type = builder.getIndexType();
+  if (auto tile = dyn_cast<RankedTensorType>(value.getType()))
+    type = tile.clone(type);
+  return arith::IndexCastOp::create(at(scope), type, value);
+}
+
+//===----------------------------------------------------------------------===//
+// Steps of sorts
+//===----------------------------------------------------------------------===//
+
+LogicalResult Emitter::sortStep(Operation *op) {
+  auto step = cast<SortStepOp>(op);
+  AxisId along = axes.ofLoop(op, 0), digits = axes.ofLoop(op, 1);
+  if (along == kNoAxis || axes[along].tile < 2)
+    return refuse(kernel, op) << "tiles of one pair, expected several";
+  if (digits != kNoAxis && axes[digits].streamed())
+    return refuse(kernel, op) << "grid points of " << axes[digits].serial << " digits, expected 1";
+  AxisList pairs{along};
+  Type i32 = builder.getI32Type();
+  auto number = [&](Scope *scope, int64_t value) {
+    return Tile{constant(scope, builder.getI32IntegerAttr(value)), {}};
+  };
+  Value mine = arith::IndexCastOp::create(at(&root), i32, digits == kNoAxis ? index(&root, 0) : place(digits, &root).offset);
+  // 1 where the digit compares like this with mine, else 0.
+  auto flags = [&](Scope *scope, arith::CmpIPredicate predicate) -> FailureOr<std::pair<Value, Value>> {
+    auto keys = emit(step.getKeys(), pairs, scope, pairs);
+    if (failed(keys))
+      return failure();
+    Tile divisor = number(scope, step.getDivisor()), buckets = number(scope, step.getBuckets());
+    Tile mask = apply(scope, {*keys, divisor, buckets, Tile{mine, {}}}, pairs,
+                      [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                        Value digit = v[0];
+                        if (step.getDivisor() > 1)
+                          digit = arith::DivUIOp::create(b, digit, v[1]);
+                        digit = arith::RemUIOp::create(b, digit, v[2]);
+                        return arith::CmpIOp::create(b, predicate, digit, v[3]);
+                      });
+    Value where = expanded(scope, mask, pairs);
+    if (Value inside = this->mask(scope, pairs))
+      where = arith::AndIOp::create(at(scope), where, inside);
+    Value ones = expanded(scope, number(scope, 1), pairs), zeros = expanded(scope, number(scope, 0), pairs);
+    return std::pair(where, arith::SelectOp::create(at(scope), where, ones, zeros).getResult());
+  };
+  auto add = [&](OpBuilder &b, Value x, Value y) { return sumOf(b, op->getLoc(), x, y); };
+  AxisList streamed;
+  if (axes[along].streamed())
+    streamed.push_back(along);
+
+  auto lower = loop(streamed, &root, expanded(&root, number(&root, 0), pairs), {op},
+                    [&](Scope *scope, ValueRange counts) -> FailureOr<SmallVector<Value>> {
+                      auto some = flags(scope, arith::CmpIPredicate::ult);
+                      if (failed(some))
+                        return failure();
+                      return SmallVector<Value>{sumOf(at(scope), op->getLoc(), counts[0], some->second)};
+                    });
+  if (failed(lower))
+    return failure();
+  Value begin = folded(&root, lower->front(), add);
+  auto done = loop(streamed, &root, begin, {op}, [&](Scope *scope, ValueRange next) -> FailureOr<SmallVector<Value>> {
+    auto some = flags(scope, arith::CmpIPredicate::eq);
+    if (failed(some))
+      return failure();
+    auto [where, ones] = *some;
+    Value count = tile::ScanOp::create(at(scope), ones.getType(), ones, 0);
+    Tile to = apply(scope, {Tile{count, pairs}, Tile{next[0], {}}, number(scope, 1)}, pairs,
+                    [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                      return arith::SubIOp::create(b, arith::AddIOp::create(b, v[0], v[1]), v[2]);
+                    });
+    Value at = asIndex(scope, to.value);
+    for (auto [from, result] : {std::pair(step.getKeys(), step.getSortedKeys()),
+                                std::pair(step.getValues(), step.getSortedValues())}) {
+      auto tile = emit(from, pairs, scope, pairs);
+      if (failed(tile))
+        return failure();
+      Value whole = expanded(scope, *tile, pairs);
+      for (OpOperand &use : result.getUses())
+        if (isa<func::ReturnOp>(use.getOwner()))
+          tile::ScatterOp::create(this->at(scope), whole, program.getArgument(kernel.getNumArguments() + use.getOperandNumber()),
+                                  ValueRange{at}, where);
+    }
+    return SmallVector<Value>{sumOf(this->at(scope), op->getLoc(), next[0], folded(scope, ones, add))};
+  });
+  return success(succeeded(done));
+}
+
+//===----------------------------------------------------------------------===//
+// Sums of segments
+//===----------------------------------------------------------------------===//
+
+FailureOr<Value> Emitter::entry(Operation *op, Value list, Value where, Scope *scope) {
+  auto argument = dyn_cast<BlockArgument>(list);
+  if (!argument)
+    return refuse(kernel, op) << "a list that is computed, expected an argument";
+  auto type = RankedTensorType::get({}, getElementTypeOrSelf(list.getType()));
+  Value tile = tile::LoadOp::create(at(scope), type, program.getArgument(argument.getArgNumber()), ValueRange{where},
+                                    Value(), ArrayRef<int64_t>(), ArrayRef<int64_t>());
+  return asIndex(scope, unwrapped(scope, tile, {}).value);
+}
+
+LogicalResult Emitter::segmentSum(Operation *op, Scope *scope, ArrayRef<AxisId> order) {
+  auto sum = cast<SegmentSumOp>(op);
+  Value result = sum.getResult();
+  AxisList dims = axes.ofValue(result), out = tileAxes(dims, order);
+  if (failed(checkRank(op, out)))
+    return failure();
+  auto start = emit(sum.getInit(), dims, scope, out);
+  if (failed(start))
+    return failure();
+  auto type = cast<RankedTensorType>(result.getType());
+  auto positions = cast<RankedTensorType>(sum.getUpdates().getType()).getShape().take_front(positionRank(sum));
+  AxisList updateDims;
+  for (unsigned k = 0; k < positions.size(); ++k)
+    updateDims.push_back(axes.ofLoop(op, k));
+  updateDims.append(dims.begin() + sum.getRows(), dims.end());
+
+  // Sums of short floats are float32.
+  Type element = type.getElementType();
+  bool isShort = element.isBF16() || element.isF16();
+  auto wide = [&](Scope *inner, Value value) -> Value {
+    if (!isShort)
+      return value;
+    Type to = builder.getF32Type();
+    if (auto tile = dyn_cast<RankedTensorType>(value.getType()))
+      to = tile.clone(to);
+    return arith::ExtFOp::create(at(inner), to, value);
+  };
+  auto update = [&](Scope *inner, Value j) -> FailureOr<Value> {
+    auto position = entry(op, sum.getOrder(), j, inner);
+    if (failed(position))
+      return failure();
+    Scope view;
+    view.parent = inner;
+    view.viewOf = inner;
+    view.targets = inner->targets;
+    Value rest = *position;
+    for (unsigned k = positions.size(); k-- > 0;) {
+      if (updateDims[k] == kNoAxis)
+        continue;
+      bool isFirst = llvm::all_of(positions.take_front(k), [](int64_t extent) { return extent == 1; });
+      Value extent = index(inner, positions[k]);
+      view.places[updateDims[k]] = {isFirst ? rest : arith::RemUIOp::create(at(inner), rest, extent).getResult(), 0};
+      if (!isFirst)
+        rest = arith::DivUIOp::create(at(inner), rest, extent);
+    }
+    auto tile = emit(sum.getUpdates(), updateDims, &view, out);
+    if (failed(tile))
+      return failure();
+    return wide(inner, out.empty() ? tile->value : expanded(inner, *tile, out));
+  };
+  auto taking = [&](Value from, Value to, int64_t count, Value before) -> FailureOr<Value> {
+    auto sums = this->count(from, to, count, scope, before, {op},
+                            [&](Scope *inner, Value first, ValueRange state) -> FailureOr<SmallVector<Value>> {
+                              SmallVector<Value> updates;
+                              for (int64_t i = 0; i < count; ++i) {
+                                Value j = i ? arith::AddIOp::create(at(inner), first, index(inner, i)).getResult() : first;
+                                auto next = update(inner, j);
+                                if (failed(next))
+                                  return failure();
+                                updates.push_back(*next);
+                              }
+                              Value all = state[0];
+                              for (Value next : updates)
+                                all = sumOf(at(inner), op->getLoc(), all, next);
+                              return SmallVector<Value>{all};
+                            });
+    if (failed(sums))
+      return failure();
+    return sums->front();
+  };
+
+  Value row = index(scope, 0);
+  for (auto [d, extent] : llvm::enumerate(type.getShape().take_front(sum.getRows())))
+    if (dims[d] != kNoAxis) {
+      row = arith::MulIOp::create(at(scope), row, index(scope, extent));
+      row = arith::AddIOp::create(at(scope), row, place(dims[d], scope).offset);
+    }
+  auto from = entry(op, sum.getBounds(), row, scope);
+  auto to = entry(op, sum.getBounds(), arith::AddIOp::create(at(scope), row, index(scope, 1)), scope);
+  if (failed(from) || failed(to))
+    return failure();
+  int64_t elements = 1, threads = 32;
+  for (AxisId axis : out)
+    elements *= axes[axis].tile;
+  if (auto warps = program->getAttrOfType<IntegerAttr>(tile::attr::warps))
+    threads *= warps.getInt();
+  int64_t most = std::clamp<int64_t>(kRegistersInFlight * threads / elements, 1, kMostInFlight);
+  Value all = wide(scope, out.empty() ? start->value : expanded(scope, *start, out));
+  Value next = *from;
+  if (most > 1) {
+    Value few = index(scope, most);
+    Value length = arith::SubIOp::create(at(scope), *to, *from);
+    length = arith::MulIOp::create(at(scope), arith::DivUIOp::create(at(scope), length, few), few);
+    next = arith::AddIOp::create(at(scope), *from, length);
+    auto sums = taking(*from, next, most, all);
+    if (failed(sums))
+      return failure();
+    all = *sums;
+  }
+  auto sums = taking(next, *to, 1, all);
+  if (failed(sums))
+    return failure();
+  all = *sums;
+  if (isShort)
+    all = arith::TruncFOp::create(at(scope), out.empty() ? element : tileType(out, element), all);
+  scope->values[result] = {all, out};
+  return success();
+}
