@@ -22,6 +22,9 @@ static constexpr int64_t kMaxRegisters = 255;
 /// Straight-line multiply-adds of one thread, beyond which ptxas takes minutes and
 /// its allocation of registers gets worse with every one.
 static constexpr int64_t kMaxUnrolledFmas = 2048;
+/// Instructions of a thread behind a product: above, ptxas takes minutes (AdamW behind a
+/// gradient, 128x192 for four warps), or spills.
+static constexpr int64_t kMaxUnrolledOperations = 8192;
 /// The best by time, and as many again that need fewer registers.
 static constexpr size_t kBest = 4, kFrugal = 4;
 /// Of what cannot run, so many are named.
@@ -32,14 +35,17 @@ std::string_view config::familyName(Family family) {
 }
 
 bool config::sameShape(const TileSchedule &a, const TileSchedule &b) {
-  return a.tile == b.tile && a.warps == b.warps && a.family == b.family;
+  return a.tile == b.tile && a.warps == b.warps && a.family == b.family && a.teams == b.teams;
 }
 
 std::string config::describe(const TileSchedule &schedule) {
   std::string text = "tile";
   for (int64_t tile : schedule.tile)
     text += " " + std::to_string(tile);
-  text += ", " + std::to_string(schedule.warps) + " warps";
+  text += ", ";
+  if (schedule.teams > 1)
+    text += std::to_string(schedule.teams) + " teams of ";
+  text += std::to_string(schedule.warps) + " warps";
   if (schedule.stages > 1)
     text += ", " + std::to_string(schedule.stages) + " stages";
   if (schedule.family != Family::Portable)
@@ -80,6 +86,8 @@ static std::string illegal(const TileProblem &problem, const TileSchedule &sched
     return over(p.sharedBytes, "bytes of shared memory", shared);
   if (p.unrolledFmas > kMaxUnrolledFmas)
     return over(p.unrolledFmas, "multiply-adds in a row", kMaxUnrolledFmas);
+  if (p.unrolledOperations > kMaxUnrolledOperations)
+    return over(p.unrolledOperations, "instructions in a row behind the products", kMaxUnrolledOperations);
   return {};
 }
 
@@ -88,7 +96,8 @@ static void explain(TileSchedule &schedule, const Prediction &p, const target::D
   schedule.registers = p.registers;
   schedule.sharedBytes = p.sharedBytes;
   schedule.predictedNs = int64_t(p.seconds * 1e9 + 0.5);
-  schedule.reason = kind + ": " + describe(schedule) + ": " + std::to_string(p.blocks) + " blocks, " +
+  schedule.reason = kind + ": " + describe(schedule) + ": " + std::to_string(p.blocks) +
+                    (schedule.persistentBlocks ? " tiles, " : " blocks, ") +
                     std::to_string(p.blocksPerSm) + " at once on each of " + std::to_string(device.smCount) +
                     " SMs; " + timeText(schedule.predictedNs) + ", bound by " + std::string(boundName(p.bound));
 }

@@ -29,6 +29,8 @@ static TileProblem product(const ReductionDesc &desc, int64_t parts) {
   problem.axes = {batch, rows, columns, depth};
   problem.innermost = {2, 3, 1, 0};
   problem.contractions = {{{1}, {2}, {3}, {0}, desc.unit, desc.elementBytes, true, true}};
+  problem.contractions.front().leftDepthInner = desc.leftDepthInner;
+  problem.contractions.front().rightDepthInner = desc.rightDepthInner;
   int64_t side = desc.batch * desc.depth * desc.elementBytes;
   constexpr int64_t kSum = 4; // float32
   problem.memory = {{{0, 1, 3}, desc.elementBytes, desc.rows * side, false},

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "TileCandidates.h"
 
+#include "TileModel.h"
+
 #include <algorithm>
 
 using namespace nova;
@@ -65,6 +67,8 @@ private:
   void severalProducts(int64_t side, int64_t chunk);
   bool inChunks(const TileSchedule &schedule) const;
   void add(TileSchedule schedule, std::initializer_list<int64_t> warps, std::initializer_list<int64_t> stages = {1});
+  int64_t tiles(const TileSchedule &schedule) const;
+  void addTeams(TileSchedule schedule, std::initializer_list<int64_t> stages);
   void rowTiles(int64_t most, int64_t chunk);
   void columnTiles(int64_t inner, int64_t along, int64_t most);
   void fill(TileSchedule &schedule, int64_t elements, int64_t most) const;
@@ -112,13 +116,36 @@ void Enumeration::add(TileSchedule schedule, std::initializer_list<int64_t> warp
       schedule.stages = s;
       schedule.family = family;
       // One warpgroup leaves registers for a second block.
-      schedule.residentBlocks = family == Family::Hopper && w == kWarpgroupWarps ? 2 : 1;
+      schedule.residentBlocks = family == Family::Hopper && w == kWarpgroupWarps && schedule.teams == 1 ? 2 : 1;
+      // A block that has the multiprocessor for itself stays: copies for its next tile
+      // begin before the last one is stored.
+      bool stays = family == Family::Hopper && problem.contractions.size() == 1 && inChunks(schedule) &&
+                   schedule.residentBlocks == 1 && tiles(schedule) > device.smCount;
+      schedule.persistentBlocks = stays ? device.smCount : 0;
       bool known = std::any_of(found.begin(), found.end(), [&](const TileSchedule &other) {
-        return other.tile == schedule.tile && other.warps == w && other.stages == s && other.family == family;
+        return other.tile == schedule.tile && other.warps == w && other.stages == s && other.family == family &&
+               other.teams == schedule.teams;
       });
       if (!known)
         found.push_back(schedule);
     }
+}
+
+int64_t Enumeration::tiles(const TileSchedule &schedule) const {
+  int64_t count = 1;
+  for (size_t axis = 0; axis < problem.axes.size(); ++axis)
+    if (!problem.axes[axis].local)
+      count *= (problem.axes[axis].extent + schedule.tile[axis] - 1) / schedule.tile[axis];
+  return count;
+}
+
+/// Two warpgroups with a tile each: one multiplies while the other stores. For blocks
+/// that get several tiles.
+void Enumeration::addTeams(TileSchedule schedule, std::initializer_list<int64_t> stages) {
+  if (tiles(schedule) <= device.smCount)
+    return;
+  schedule.teams = 2;
+  add(std::move(schedule), {kWarpgroupWarps}, stages);
 }
 
 //===----------------------------------------------------------------------===//
@@ -158,10 +185,13 @@ void Enumeration::loneProduct(int64_t rows, int64_t columns, int64_t depth) {
     grow(schedule, axis, whole ? kSharedDepth : limit);
   }
   grow(schedule, widest(contraction.k), depth);
-  if (inChunks(schedule))
-    add(schedule, {4, 8}, {4, 3, 2});
-  else
-    add(schedule, {4, 8});
+  if (!inChunks(schedule))
+    return add(schedule, {4, 8});
+  if (family == Family::Hopper) {
+    addTeams(schedule, {6, 5, 4, 3});
+    return add(schedule, {4, 8}, {6, 4, 3, 2});
+  }
+  add(schedule, {4, 8}, {4, 3, 2});
 }
 
 /// What several products share is taken whole if it is short.
@@ -276,6 +306,14 @@ void Enumeration::rows() {
   for (auto [width, depth] : {std::pair(32, 128), std::pair(32, 64), std::pair(64, 64), std::pair(16, 128),
                               std::pair(32, 32), std::pair(16, 32)})
     columnTiles(width, depth, width * depth);
+  // Few rows, as the parts of a split sum: many columns.
+  int64_t rows = 1;
+  for (const AxisDesc &axis : problem.axes)
+    if (axis.local)
+      rows = std::max(rows, axis.extent);
+  for (auto [width, depth] : {std::pair(256, 16), std::pair(512, 8), std::pair(1024, 4), std::pair(512, 2)})
+    if (rows <= depth)
+      columnTiles(width, depth, width * depth);
 }
 
 /// Sums of what data selects: positions are looked at one by one, so that a tile
@@ -329,5 +367,37 @@ std::vector<TileSchedule> nova::config::enumerate(const TileProblem &problem, co
     enumeration.rows();
   else
     enumeration.elements();
+  for (TileSchedule &schedule : enumeration.found)
+    schedule.rasterRows = rasterRows(problem, schedule, device);
   return enumeration.found;
+}
+
+int64_t nova::config::rasterRows(const TileProblem &problem, const TileSchedule &schedule, const target::Device &device) {
+  if (problem.contractions.size() != 1)
+    return 1;
+  auto tiles = [&](const AxisSet &axes, int64_t &extent) {
+    int64_t count = 1;
+    for (unsigned axis : axes)
+      if (!problem.axes[axis].local) {
+        count *= (problem.axes[axis].extent + schedule.tile[axis] - 1) / schedule.tile[axis];
+        extent *= schedule.tile[axis];
+      }
+    return count;
+  };
+  int64_t m = 1, n = 1;
+  int64_t rows = tiles(problem.contractions.front().m, m), columns = tiles(problem.contractions.front().n, n);
+  if (rows < 2 || columns < 2)
+    return 1;
+  // A square, in elements, of as many tiles as run at once.
+  int64_t together = device.smCount * std::max(schedule.residentBlocks, schedule.teams), band = 1;
+  while ((band + 1) * (band + 1) * m <= together * n)
+    ++band;
+  if (band >= rows)
+    return rows;
+  // Bands of one height, if some height near it gives that.
+  for (int64_t away = 0; away <= band / 3; ++away)
+    for (int64_t height : {band + away, band - away})
+      if (height > 1 && rows % height == 0)
+        return height;
+  return band;
 }

@@ -31,6 +31,10 @@ inline constexpr int64_t kReservedSharedBytes = 1024;
 /// roles of their own leave (src/TileLowering/Channels.cpp divides them).
 int64_t warpgroupRegisters(const TileProblem &problem, const TileSchedule &schedule, const target::Device &device);
 
+/// Rows of tiles of a lone product that are best gone through together: see
+/// TileSchedule::rasterRows.
+int64_t rasterRows(const TileProblem &problem, const TileSchedule &schedule, const target::Device &device);
+
 class TileModel {
 public:
   TileModel(const TileProblem &problem, const TileSchedule &schedule, const target::Device &device);
@@ -52,9 +56,11 @@ private:
   int64_t registers() const;
   int64_t sharedBytes() const;
   int64_t unrolledFmas() const;
+  int64_t unrolledOperations() const;
   int64_t blocks() const;
   int64_t resident(int64_t registers, int64_t sharedBytes) const;
   int64_t steps() const;
+  double warpgroupSeconds(const Demand &demand, int64_t count, Prediction &p) const;
   double dramBytes(int64_t blocks, int64_t resident) const;
 
   const TileProblem &problem;

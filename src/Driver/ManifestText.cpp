@@ -56,6 +56,8 @@ std::string driver::scheduleText(const Attributes &schedule) {
     add("inside " + text(*local));
   if (const auto *warps = find<int64_t>(schedule, "warps"))
     add(std::to_string(*warps) + " warps");
+  if (const auto *teams = find<int64_t>(schedule, "teams"); teams && *teams > 1)
+    add(std::to_string(*teams) + " teams");
   if (const auto *stages = find<int64_t>(schedule, "stages");
       stages && *stages > 1)
     add(std::to_string(*stages) + " stages");

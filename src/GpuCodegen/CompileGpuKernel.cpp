@@ -131,6 +131,7 @@ Expected<GpuKernelCode> compileGpuKernel(const GpuKernelModule &lowered,
                                          const Assembler *assembler) {
   GpuKernelCode code;
   code.threads = lowered.threads;
+  code.blocks = lowered.blocks;
   code.dynamicSharedBytes = lowered.dynamicSharedBytes;
   code.cluster = clusterOf(*lowered.module);
   code.tensorMaps = tensorMapsOf(*lowered.module);

@@ -78,6 +78,10 @@ Expected<GpuKernelModule> lowerKernelToNvvm(func::FuncOp kernel,
     program->setAttr(tile::attr::asynchronous, UnitAttr::get(context));
   if (auto resident = kernel->getAttrOfType<IntegerAttr>(attr::residentBlocks))
     program->setAttr(tile::attr::residentBlocks, resident);
+  for (auto [from, to] : {std::pair(attr::teams, tile::attr::teams),
+                          std::pair(attr::persistentBlocks, tile::attr::persistentBlocks)})
+    if (auto value = kernel->getAttrOfType<IntegerAttr>(from); value && value.getInt() > 0)
+      program->setAttr(to, value);
   if (failed(run(*tiled, buildTiled)))
     return fail(ErrorCode::Internal, "no layouts for its tiles");
 
@@ -90,6 +94,7 @@ Expected<GpuKernelModule> lowerKernelToNvvm(func::FuncOp kernel,
   }
   if (failed(run(*tiled, buildPipelined)))
     return fail(ErrorCode::Internal, "cannot be pipelined");
+  result.blocks = program->getAttrOfType<IntegerAttr>(tile::attr::grid).getInt();
   // From here on an operation's location is its line in this text.
   llvm::raw_string_ostream listing(result.listing);
   generateLocationsFromIR(listing, kListingName, *tiled,

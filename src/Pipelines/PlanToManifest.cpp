@@ -107,6 +107,12 @@ static bundle::Attributes describeSchedule(DictionaryAttr attrs) {
   for (auto [key, name] : {std::pair("warps", attr::warps), std::pair("stages", attr::stages)})
     if (auto number = attrs.getAs<IntegerAttr>(name))
       schedule[key] = number.getInt();
+  // What most kernels do not have.
+  for (auto [key, name, without] :
+       {std::tuple("teams", attr::teams, 1), std::tuple("persistent_blocks", attr::persistentBlocks, 0),
+        std::tuple("raster_rows", attr::rasterRows, 1)})
+    if (auto number = attrs.getAs<IntegerAttr>(name); number && number.getInt() > without)
+      schedule[key] = number.getInt();
   for (auto [key, name] : {std::pair("family", attr::family), std::pair("reason", attr::reason)})
     if (auto text = attrs.getAs<StringAttr>(name); text || StringRef(name) == attr::reason)
       schedule[key] = text ? text.str() : "";
@@ -329,8 +335,8 @@ static void describeTensorMaps(bundle::Target &target, uint32_t kernel, ArrayRef
 static void describeGpuCode(bundle::Bundle &result, bundle::Kernel &entry, GpuKernelCode &code) {
   entry.blob = result.addBlob(bundle::kMediaCubin, std::move(code.cubin));
   entry.ptxBlob = result.addBlob(bundle::kMediaPtx, std::move(code.ptx));
-  // A launch has one block at least; the kernel of an empty space returns.
-  entry.grid[0] = std::max<uint64_t>(entry.grid[0], 1);
+  // Of an empty space, too: its kernel returns.
+  entry.grid[0] = std::max<uint64_t>(code.blocks, 1);
   entry.block[0] = code.threads;
   for (int i = 0; i < 3; ++i)
     entry.cluster[i] = code.cluster[i];

@@ -163,6 +163,10 @@ LogicalResult Interpreter::execute(Operation *op) {
       .Case([&](ReduceOp op) { return executeReduce(op); })
       .Case([&](ScanOp op) { return executeScan(op); })
       .Case([&](DotOp op) { return executeDot(op); })
+      .Case([&](SettleOp op) {
+        set(op.getResult(), values[op.getOperand()]);
+        return success();
+      })
       .Case([&](AnyOp op) { return executeAny(op); })
       .Case<ScalarOp, ConvertOp>(
           [&](Operation *op) { return executeRename(op); })

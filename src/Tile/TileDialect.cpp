@@ -352,6 +352,12 @@ LogicalResult DotOp::verify() {
              : !getType().getElementType().isF32()))
     return emitOpError("float operands of equal types and an f32 (f64 for f64) "
                        "accumulator expected");
+  if (getInFlight())
+    for (OpOperand &use : getResult().getUses()) {
+      auto next = dyn_cast<DotOp>(use.getOwner());
+      if (!isa<SettleOp, scf::YieldOp>(use.getOwner()) && !(next && use.get() == next.getAccumulator()))
+        return emitOpError("is in flight: a tile.settle is due before its result is used");
+    }
   return success();
 }
 

@@ -21,8 +21,20 @@ using namespace nova::tile;
 
 /// Bytes of the widest access of a thread.
 static constexpr int64_t kWidestAccess = 16;
+/// Bytes in a row that a group of lanes should move: two sectors.
+static constexpr int64_t kGoodSegment = 64;
 /// Bytes that DRAM and the caches move at once.
 static constexpr int64_t kSectorBytes = 32;
+
+std::optional<int64_t> nova::tile::tripCount(scf::ForOp loop) {
+  APInt lower, upper, step;
+  if (!matchPattern(loop.getLowerBound(), m_ConstantInt(&lower)) ||
+      !matchPattern(loop.getUpperBound(), m_ConstantInt(&upper)) ||
+      !matchPattern(loop.getStep(), m_ConstantInt(&step)))
+    return std::nullopt;
+  int64_t by = step.getSExtValue();
+  return std::max<int64_t>(0, (upper.getSExtValue() - lower.getSExtValue() + by - 1) / by);
+}
 
 MemRefType Access::memoryType() const {
   return cast<MemRefType>(memory.getType());
@@ -146,6 +158,52 @@ LinearLayout nova::tile::accessLayout(const Access &access, int64_t warps) {
   int64_t vector =
       std::min(access.vectorLength(order[0]), ceilPowerOfTwo(share));
   return LinearLayout::blocked(access.shape, order, vector, warps);
+}
+
+std::optional<LinearLayout> nova::tile::accessLayoutNear(const Access &access,
+                                                         const LinearLayout &layout) {
+  std::vector<unsigned> order = access.order();
+  if (order.empty() || layout.freeLaneBits() || layout.freeWarpBits() || !layout.isDisjoint())
+    return std::nullopt;
+  // What a warp has: bits along the innermost dimension first.
+  std::set<int64_t> warpBits(layout.warps.begin(), layout.warps.end());
+  std::vector<int64_t> free;
+  for (unsigned d : order)
+    for (int64_t at = 1; at < layout.core[d]; at *= 2) {
+      LinearLayout::Coordinates coords(layout.rank(), 0);
+      coords[d] = at;
+      if (int64_t bit = layout.join(coords); !warpBits.count(bit))
+        free.push_back(bit);
+    }
+  auto along = [&](int64_t bit) { return layout.split(bit)[order[0]]; };
+  LinearLayout near = layout;
+  near.registers.clear();
+  near.lanes.clear();
+  std::set<int64_t> used;
+  auto give = [&](LinearLayout::Bases &to, int64_t bit) {
+    if (used.insert(bit).second)
+      to.push_back(bit);
+  };
+  // Neighbours to a thread, then as many to a group of lanes as fill sectors.
+  int64_t extent = 1, vector = access.vectorLength(order[0]);
+  for (int64_t bit : free) {
+    if (along(bit) != extent || extent * access.elementBytes() >= kGoodSegment)
+      break;
+    give(extent < vector ? near.registers : near.lanes, bit);
+    extent *= 2;
+  }
+  // The other lanes as they are, if they can be.
+  for (int64_t bit : layout.lanes)
+    if (near.lanes.size() < kLaneBits)
+      give(near.lanes, bit);
+  for (int64_t bit : free)
+    if (near.lanes.size() < kLaneBits)
+      give(near.lanes, bit);
+  for (int64_t bit : free)
+    give(near.registers, bit);
+  if (near.lanes.size() < kLaneBits)
+    return std::nullopt;
+  return near;
 }
 
 double nova::tile::sectorEfficiency(const Access &access,

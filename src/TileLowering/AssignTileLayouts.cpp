@@ -28,6 +28,8 @@ using namespace nova::tile;
 
 /// Below this share of used sector bytes an access gets a layout of its own.
 static constexpr double kPoorEfficiency = 0.5;
+/// A tile that is read once by so few bytes need not be read well.
+static constexpr int64_t kFewBytes = 2048;
 
 static bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 static RankedTensorType tileType(Value value) { return cast<RankedTensorType>(value.getType()); }
@@ -173,6 +175,14 @@ private:
     double efficiency = sectorEfficiency(access, group);
     if (efficiency > kPoorEfficiency)
       return group;
+    // A vector that many threads read the same of comes from the cache at any rate, and
+    // without a conversion through shared memory.
+    if (isa<LoadOp>(op) && (group.freeLaneBits() || group.freeWarpBits()) &&
+        group.elements() * access.elementBytes() <= kFewBytes)
+      return group;
+    std::optional<LinearLayout> near = accessLayoutNear(access, group);
+    if (near && sectorEfficiency(access, *near) > std::max(efficiency, kPoorEfficiency))
+      return *near;
     LinearLayout own = accessLayout(access, warps);
     return sectorEfficiency(access, own) > efficiency ? own : group;
   }

@@ -97,7 +97,7 @@ static int64_t registersOf(RoleOp role) {
 }
 
 int64_t ThreadEmitter::startRegisters() const {
-  return kRegisters / residentBlocks / (kWarpSize * (warps + roleWarps)) / kRegisterUnit *
+  return kRegisters / residentBlocks / (kWarpSize * (teams * warps + roleWarps)) / kRegisterUnit *
          kRegisterUnit;
 }
 
@@ -106,7 +106,7 @@ LogicalResult ThreadEmitter::emitRoles(RoleOp first) {
   // All threads start with as many registers; roles that need fewer hand them on.
   // Together they may not exceed what the block has: the kernel would hang. The
   // instruction is a warpgroup's.
-  int64_t groups = (warps + roleWarps) / kWarpgroup;
+  int64_t multiplying = teams * warps, groups = (multiplying + roleWarps) / kWarpgroup;
   int64_t start = startRegisters();
   int64_t left = start * groups;
   bool moves = warps % kWarpgroup == 0;
@@ -114,7 +114,7 @@ LogicalResult ThreadEmitter::emitRoles(RoleOp first) {
     left -= registersOf(role) * role.getWarps() / kWarpgroup;
     moves &= role.getWarps() % kWarpgroup == 0 && registersOf(role) < start;
   });
-  int64_t rest = std::min(kMostRegisters, left / std::max<int64_t>(1, warps / kWarpgroup) /
+  int64_t rest = std::min(kMostRegisters, left / std::max<int64_t>(1, multiplying / kWarpgroup) /
                                               kRegisterUnit * kRegisterUnit);
   moves &= rest > start;
   auto setRegisters = [&](int64_t count) {
@@ -129,7 +129,7 @@ LogicalResult ThreadEmitter::emitRoles(RoleOp first) {
     return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, number, constantI32(count));
   };
   LogicalResult done = success();
-  int64_t from = warps * kWarpSize;
+  int64_t from = multiplying * kWarpSize;
   Operation *next = first;
   for (; auto role = dyn_cast<RoleOp>(next); next = next->getNextNode()) {
     int64_t count = role.getWarps() * kWarpSize;
@@ -145,7 +145,7 @@ LogicalResult ThreadEmitter::emitRoles(RoleOp first) {
     });
     from += count;
   }
-  auto others = scf::IfOp::create(builder, loc, within(0, warps * kWarpSize), /*withElseRegion=*/false);
+  auto others = scf::IfOp::create(builder, loc, within(0, multiplying * kWarpSize), /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(others.thenYield());
   setRegisters(rest);
@@ -155,7 +155,7 @@ LogicalResult ThreadEmitter::emitRoles(RoleOp first) {
     done = emit(next);
   }
   if (succeeded(done))
-    orderStores(*others.thenBlock());
+    orderBlock(*others.thenBlock());
   return done;
 }
 
@@ -178,6 +178,8 @@ void ThreadEmitter::emitAcquire(AcquireOp op) {
 }
 
 void ThreadEmitter::emitAwait(AwaitOp op) {
+  // A token is an order in time; in code a loop carries something for it.
+  scalars.map(op.getToken(), constantI32(0));
   NVVM::MBarrierTryWaitParityOp::create(builder, loc,
                                         barrierOf(op.getChannel(), op.getSlot(), /*empty=*/false),
                                         parity(builder, loc, scalar(op.getPhase())),

@@ -11,6 +11,10 @@
 
 #include <optional>
 
+namespace mlir::scf {
+class ForOp;
+} // namespace mlir::scf
+
 namespace nova::tile {
 
 //===----------------------------------------------------------------------===//
@@ -47,6 +51,10 @@ int64_t knownDivisor(mlir::Value index);
 /// The layout in which a block of `warps` warps makes this access best.
 LinearLayout accessLayout(const Access &access, int64_t warps);
 
+/// A layout for this access in which every warp has the elements that it has in
+/// `layout`, so that a conversion stays within warps; nothing if `layout` holds copies.
+std::optional<LinearLayout> accessLayoutNear(const Access &access, const LinearLayout &layout);
+
 /// Bytes that are asked for over bytes of the 32-byte sectors that one warp's
 /// accesses touch: 1 is perfect.
 double sectorEfficiency(const Access &access, const LinearLayout &layout);
@@ -76,6 +84,9 @@ LinearLayout accumulatorLayout(DotKind kind, int64_t m, int64_t n,
 /// accumulator layout.
 LinearLayout operandLayout(DotKind kind, const LinearLayout &accumulator,
                            unsigned operand, int64_t k);
+
+/// Iterations of a loop with constant bounds.
+std::optional<int64_t> tripCount(mlir::scf::ForOp loop);
 
 //===----------------------------------------------------------------------===//
 // Products of warpgroups (WarpgroupLayouts.cpp)
@@ -121,6 +132,8 @@ LinearLayout warpgroupAccumulator(int64_t rows, int64_t columns, int64_t warps,
 /// The row that a thread holds beside its first in every fragment: 8 further in
 /// the plain order.
 int64_t secondRow(const LinearLayout &fragment);
+/// The fragment's rows are in their plain order, the one that descriptors know.
+bool isReadByDescriptors(const LinearLayout &fragment);
 /// The left operand in registers, rows x k, of elements of 2 or 4 bytes.
 LinearLayout warpgroupLeft(const LinearLayout &accumulator, int64_t k, int64_t elementBytes);
 /// The layout of operand 0 or 1 of a product that warpgroups compute: the left

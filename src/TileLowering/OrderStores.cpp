@@ -15,10 +15,15 @@
 // result (arguments updated in place): all that a group loads comes before the
 // first of its stores. Other groups touch other places.
 //
+// Conversions of layout within warps go piece by piece through shared memory. What a
+// piece does (synchronise, write, synchronise, read) is a unit that moves as a whole.
+//
 //===----------------------------------------------------------------------===//
 #include "ThreadEmitter.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include <vector>
 
 using namespace mlir;
 using namespace nova;
@@ -32,40 +37,100 @@ static bool isGlobalLoad(Operation *op) {
                      (unsigned)NVVM::NVVMMemorySpace::Global;
 }
 
-/// Moves what `op` needs of the region (the ops in `movable`) before `anchor`, what
-/// that needs first.
-static void placeOperands(Operation *op, Operation *anchor, DenseSet<Operation *> &movable) {
+namespace {
+/// Moves operations of a block down to where they are needed.
+class Placement {
+public:
+  Placement(Operation *end) : end(end) {}
+
+  /// `op` may be moved, alone or with the others of its unit.
+  void add(Operation *op) {
+    movable.insert(op);
+    if (auto unit = op->getAttrOfType<IntegerAttr>(kUnitAttr))
+      units[unit.getInt()].insert(units[unit.getInt()].begin(), op);
+  }
+  /// Puts before the end what `op` needs of what may be moved, what that needs first.
+  void placeOperands(Operation *op);
+  /// The same, and `op` itself.
+  void place(Operation *op) {
+    placeOperands(op);
+    for (Operation *member : together(op))
+      if (movable.erase(member))
+        member->moveBefore(end);
+  }
+  bool isLeft(Operation *op) const { return movable.contains(op); }
+
+private:
+  /// What moves together with `op`, in the order in which it stands.
+  SmallVector<Operation *> together(Operation *op) {
+    if (auto unit = op->getAttrOfType<IntegerAttr>(kUnitAttr))
+      return units[unit.getInt()];
+    return {op};
+  }
+
+  Operation *end;
+  DenseSet<Operation *> movable;
+  DenseMap<int64_t, SmallVector<Operation *>> units;
+};
+} // namespace
+
+void Placement::placeOperands(Operation *op) {
   // An explicit stack: chains are as long as the longest body.
-  SmallVector<std::pair<Operation *, unsigned>> stack{{op, 0}};
+  struct Step {
+    SmallVector<Operation *> members;
+    SmallVector<Value> operands;
+    size_t next = 0;
+  };
+  auto step = [](SmallVector<Operation *> members) {
+    Step made{std::move(members), {}, 0};
+    for (Operation *member : made.members)
+      llvm::append_range(made.operands, member->getOperands());
+    return made;
+  };
+  std::vector<Step> stack{step({op})};
   while (!stack.empty()) {
-    auto &[current, next] = stack.back();
-    if (next < current->getNumOperands()) {
-      Operation *producer = current->getOperand(next++).getDefiningOp();
-      if (producer && movable.contains(producer))
-        stack.push_back({producer, 0});
+    Step &current = stack.back();
+    if (current.next < current.operands.size()) {
+      Operation *producer = current.operands[current.next++].getDefiningOp();
+      if (producer && movable.contains(producer) && !llvm::is_contained(current.members, producer))
+        stack.push_back(step(together(producer)));
       continue;
     }
-    if (current != op && movable.erase(current))
-      current->moveBefore(anchor);
+    if (stack.size() > 1)
+      for (Operation *member : current.members)
+        if (movable.erase(member))
+          member->moveBefore(end);
     stack.pop_back();
   }
 }
 
-void nova::tile::orderStores(Block &block) {
+void nova::tile::orderStores(Block &block, llvm::function_ref<bool(Operation *)> isPinned) {
   // The end of the block in which nothing but this happens.
-  SmallVector<Operation *> stores;
-  DenseSet<Operation *> movable;
+  SmallVector<Operation *> stores, pinned;
+  Operation *end = block.getTerminator();
+  Placement placement(end);
+  bool inUnits = false;
   for (Operation &op : llvm::reverse(block.without_terminator())) {
     if (op.hasAttr(kStoreAttr))
       stores.push_back(&op);
-    else if (op.getNumRegions() == 0 && (isMemoryEffectFree(&op) || isGlobalLoad(&op)))
-      movable.insert(&op);
-    else
+    else if (op.hasAttr(kUnitAttr))
+      placement.add(&op), inUnits = true;
+    else if (op.getNumRegions() == 0 && (isMemoryEffectFree(&op) || isGlobalLoad(&op))) {
+      placement.add(&op);
+      if (isGlobalLoad(&op) && isPinned(&op))
+        pinned.push_back(&op);
+    } else
       break;
   }
   if (stores.empty())
     return;
   std::reverse(stores.begin(), stores.end());
+  // Where conversions change which thread has what, threads may store what others
+  // still load: that comes first.
+  if (inUnits)
+    for (Operation *load : llvm::reverse(pinned))
+      if (placement.isLeft(load))
+        placement.place(load);
   auto positionOf = [](Operation *store) {
     return store->getAttrOfType<IntegerAttr>(kStoreAttr).getInt();
   };
@@ -77,15 +142,14 @@ void nova::tile::orderStores(Block &block) {
   std::map<int64_t, SmallVector<Operation *>> groups;
   for (Operation *store : stores)
     groups[positionOf(store) / width].push_back(store);
-  Operation *end = block.getTerminator();
   for (auto &[position, group] : groups) {
     for (Operation *store : group)
-      placeOperands(store, end, movable);
+      placement.placeOperands(store);
     for (Operation *store : group)
       store->moveBefore(end);
   }
   // What no store needs would now stand before what it uses.
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (movable.contains(&op))
+    if (placement.isLeft(&op))
       op.erase();
 }

@@ -27,7 +27,9 @@ void nova::buildTiled(OpPassManager &manager) {
 
 void nova::buildPipelined(OpPassManager &manager) {
   // Must run after layouts: it is the conversions before products that they remove.
+  manager.addNestedPass<func::FuncOp>(createPersistTiles());
   manager.addNestedPass<func::FuncOp>(createSpecializeTiles());
+  manager.addNestedPass<func::FuncOp>(createOverlapProducts());
   // What is left to the warps that compute.
   manager.addNestedPass<func::FuncOp>(createPipelineTiles());
   manager.addPass(createCSEPass());
@@ -38,6 +40,7 @@ void nova::buildThreads(OpPassManager &manager) {
   manager.addPass(createCSEPass());
   // Must run before anything that folds math on constants with the libm here.
   manager.addPass(createExpandMath());
+  manager.addPass(createDivideByInstruction());
   manager.addPass(createSCFToControlFlowPass());
   manager.addPass(createConvertMathToLLVMPass());
   manager.addPass(createArithToLLVMConversionPass());

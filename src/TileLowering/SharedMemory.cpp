@@ -6,7 +6,11 @@
 //===----------------------------------------------------------------------===//
 #include "ThreadEmitter.h"
 
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
 #include <algorithm>
+#include <map>
+#include <set>
 
 using namespace mlir;
 using namespace nova;
@@ -17,6 +21,8 @@ static constexpr int64_t kBankRowBytes = 128;
 /// Rows over which the swizzle of a panel repeats.
 static constexpr int64_t kPanelPhases = 8;
 static constexpr int64_t kChunkBytes = 16;
+/// Of the scratch area, a warp's own.
+static constexpr int64_t kWarpScratchBytes = 1024;
 
 int64_t SharedTile::coreBytes() const {
   int64_t count = elementBytes;
@@ -117,14 +123,25 @@ void ThreadEmitter::barrier() {
     return;
   }
   // Roles of their own take no part.
-  NVVM::BarrierOp::create(builder, loc, TypeRange(), constantI32(kConsumerBarrier),
-                          constantI32(warps * kWarpSize), NVVM::BarrierReductionAttr(), Value());
+  NVVM::BarrierOp::create(builder, loc, TypeRange(), barrierNumber(), constantI32(warps * kWarpSize),
+                          NVVM::BarrierReductionAttr(), Value());
+}
+
+Value ThreadEmitter::team() {
+  return arith::ShRUIOp::create(builder, loc, thread, constantI32(log2Exact(warps * kWarpSize)));
+}
+
+Value ThreadEmitter::barrierNumber() {
+  if (teams == 1)
+    return constantI32(kConsumerBarrier);
+  return arith::AddIOp::create(builder, loc, team(), constantI32(kConsumerBarrier));
 }
 
 void ThreadEmitter::beginScratch(int64_t bytes) {
   scratchBytes = std::max(scratchBytes, bytes);
-  if (scratchBusy)
+  if (scratchBusy || warpsBusy)
     barrier();
+  warpsBusy = false;
 }
 
 void ThreadEmitter::scratchWritten() {
@@ -152,9 +169,15 @@ Value ThreadEmitter::sharedPointer(const std::vector<int64_t> &images, const Sha
   int64_t added = (coreOffset & ~threadBits) + repeatOffset;
   Value pointer = LLVM::GEPOp::create(builder, loc, shared.getType(), builder.getI8Type(), shared,
                                       ArrayRef<LLVM::GEPArg>{address});
-  if (tile.base)
+  Value base = tile.base;
+  if (!base && teams > 1) {
+    auto size = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(0));
+    scratchSizes.push_back(size);
+    base = arith::MulIOp::create(builder, loc, team(), size);
+  }
+  if (base)
     pointer = LLVM::GEPOp::create(builder, loc, shared.getType(), builder.getI8Type(), pointer,
-                                  ArrayRef<LLVM::GEPArg>{tile.base});
+                                  ArrayRef<LLVM::GEPArg>{base});
   if (added)
     pointer = LLVM::GEPOp::create(builder, loc, shared.getType(), builder.getI8Type(), pointer,
                                   ArrayRef<LLVM::GEPArg>{(int32_t)added});
@@ -252,6 +275,101 @@ bool nova::tile::isReadByProductOnly(Value value) {
          value != dot.getAccumulator();
 }
 
+std::optional<Registers> ThreadEmitter::convertInWarps(Value operand, const LinearLayout &from,
+                                                       const LinearLayout &to, Type element) {
+  auto isPlain = [](const LinearLayout &layout) {
+    return layout.isDisjoint() && !layout.freeLaneBits() && !layout.freeWarpBits();
+  };
+  if (from.warps != to.warps || from.core != to.core || from.outer != to.outer || !isPlain(from) || !isPlain(to))
+    return std::nullopt;
+  // Bits of the element's number that are registers' on both sides need not change
+  // places: for each of their values there is a piece. The largest first.
+  int64_t bytes = memoryBytes(element), piece = bytes * from.coreElements() / from.warpCount();
+  std::set<int64_t> both(to.registers.begin(), to.registers.end()), fixed;
+  LinearLayout::Bases mine(from.registers);
+  llvm::sort(mine, std::greater<>());
+  for (int64_t bit : mine)
+    if (piece > kWarpScratchBytes && both.count(bit)) {
+      fixed.insert(bit);
+      piece /= 2;
+    }
+  if (piece > kWarpScratchBytes)
+    return std::nullopt;
+  // The piece's own numbers: without the bits that are fixed, and without the warps'.
+  std::set<int64_t> absent(fixed);
+  absent.insert(from.warps.begin(), from.warps.end());
+  std::vector<int64_t> core(from.rank(), 1);
+  std::map<int64_t, LinearLayout::Coordinates> within;
+  for (unsigned d = 0; d < from.rank(); ++d)
+    for (int64_t at = 1; at < from.core[d]; at *= 2) {
+      LinearLayout::Coordinates coords(from.rank(), 0);
+      coords[d] = at;
+      int64_t bit = from.join(coords);
+      if (absent.count(bit))
+        continue;
+      coords[d] = core[d];
+      core[d] *= 2;
+      within[bit] = coords;
+    }
+  std::vector<int64_t> once(from.rank(), 1);
+  auto inPiece = [&](const LinearLayout &layout) {
+    LinearLayout part(core, once, {}, {}, {});
+    for (int64_t bit : layout.registers)
+      if (!absent.count(bit))
+        part.registers.push_back(part.join(within.at(bit)));
+    for (int64_t bit : layout.lanes)
+      part.lanes.push_back(part.join(within.at(bit)));
+    return part;
+  };
+  LinearLayout source = inPiece(from), target = inPiece(to);
+  SharedTile tile = sharedTileFor(core, once, bytes);
+  scratchBytes = std::max(scratchBytes, warps * kWarpScratchBytes);
+  if (scratchBusy)
+    barrier();
+  scratchBusy = false;
+  Value warp = arith::ShRUIOp::create(builder, loc, thread, constantI32(kLaneBits));
+  tile.base = arith::MulIOp::create(builder, loc, warp, constantI32(kWarpScratchBytes));
+  auto synchronize = [&] {
+    assembly(builder, loc, TypeRange(), ValueRange(), "bar.warp.sync 0xffffffff;", "~{memory}");
+  };
+
+  // Registers of each layout by piece.
+  auto pieces = [&](const LinearLayout &layout) {
+    std::map<std::pair<int64_t, std::set<int64_t>>, SmallVector<int64_t>> parts;
+    int64_t inCore = int64_t{1} << layout.registers.size();
+    for (int64_t r = 0; r < layout.registerCount(); ++r) {
+      std::set<int64_t> set;
+      for (size_t bit = 0; bit < layout.registers.size(); ++bit)
+        if ((r >> bit & 1) && fixed.count(layout.registers[bit]))
+          set.insert(layout.registers[bit]);
+      parts[{r / inCore, set}].push_back(r);
+    }
+    return parts;
+  };
+  auto there = pieces(to);
+  Registers result(to.registerCount()), values = registers(operand);
+  for (auto &[which, own] : pieces(from)) {
+    Registers moved;
+    for (int64_t r : own)
+      moved.push_back(values[r]);
+    Block *block = builder.getInsertionBlock();
+    auto before = builder.getInsertionPoint();
+    Operation *previous = before == block->begin() ? nullptr : &*std::prev(before);
+    // In whichever order pieces come in the end, each waits for the one before.
+    synchronize();
+    storeShared(moved, source, tile);
+    synchronize();
+    for (auto [r, value] : llvm::zip_equal(there.at(which), loadShared(element, target, tile)))
+      result[r] = value;
+    for (auto op = previous ? std::next(previous->getIterator()) : block->begin(); op != before; ++op)
+      if (!isMemoryEffectFree(&*op))
+        op->setAttr(kUnitAttr, builder.getI64IntegerAttr(units));
+    ++units;
+    warpsBusy = true;
+  }
+  return result;
+}
+
 void ThreadEmitter::emitConvert(ConvertOp op) {
   LinearLayout from = layoutOf(op.getOperand()), to = layoutOf(op);
   std::vector<int64_t> mapping;
@@ -265,6 +383,10 @@ void ThreadEmitter::emitConvert(ConvertOp op) {
   if (isReadByProductOnly(op))
     return;
   Type element = op.getType().getElementType();
+  if (auto converted = convertInWarps(op.getOperand(), from, to, element)) {
+    tiles[op] = std::move(*converted);
+    return;
+  }
   int64_t bytes = memoryBytes(element);
   SharedTile tile = sharedTileFor(from.core, from.outer, bytes);
   beginScratch(tile.bytes());

@@ -76,7 +76,11 @@ struct Group {
 class Specialization {
 public:
   Specialization(func::FuncOp program, int64_t stages, int64_t warps)
-      : program(program), body(program.getBody().front()), stages(stages), warps(warps) {}
+      : program(program), body(program.getBody().front()), stages(stages), warps(warps) {
+    for (auto loop : body.getOps<scf::ForOp>())
+      if (loop->hasAttr(tile::attr::dealt))
+        dealt = loop, home = loop.getBody();
+  }
 
   void run();
 
@@ -98,9 +102,19 @@ private:
   void rewriteConsumers();
   void consume(Group &group, Turn turn);
   Turn next(OpBuilder &builder, Turn turn, int64_t slots);
+  /// The turn of a ring of `slots` at the start of a loop of `trips` steps; in the
+  /// `iteration`th point of the block (null: it has one).
+  Turn first(OpBuilder &builder, Value iteration, int64_t trips, int64_t slots);
+  /// The number of the point `at` (an induction variable) among those that the block
+  /// takes; null without `dealt`.
+  Value iterationOf(OpBuilder &builder, Value at, Value point);
 
   func::FuncOp program;
   Block &body;
+  /// The loop over a persistent block's points, if there is one, and the block in
+  /// which a point's loops stand.
+  scf::ForOp dealt;
+  Block *home = &body;
   int64_t stages, warps;
   /// By the loop, null for what is in none, in the program's order.
   llvm::MapVector<Operation *, SmallVector<Group>> groups;
@@ -114,7 +128,8 @@ static Value index(OpBuilder &builder, Location loc, int64_t value) {
 /// Scalars that the producer can compute for itself.
 bool Specialization::isComputable(Value value, scf::ForOp loop) {
   if (auto argument = dyn_cast<BlockArgument>(value))
-    return loop && argument == loop.getInductionVar();
+    return (loop && argument == loop.getInductionVar()) ||
+           (dealt && argument == scf::ForOp(dealt).getInductionVar());
   Operation *op = value.getDefiningOp();
   if (isa<PointOp>(op))
     return true;
@@ -138,14 +153,11 @@ std::optional<Stream> Specialization::streamOf(LoadOp load) {
 int64_t Specialization::slotsFor(scf::ForOp loop, int64_t most) {
   if (!loop)
     return 1;
-  APInt lower, upper, step;
-  if (!matchPattern(loop.getLowerBound(), m_ConstantInt(&lower)) ||
-      !matchPattern(loop.getUpperBound(), m_ConstantInt(&upper)) ||
-      !matchPattern(loop.getStep(), m_ConstantInt(&step)))
+  // From point to point rings run on.
+  if (dealt)
     return most;
-  int64_t trips = (upper.getSExtValue() - lower.getSExtValue() + step.getSExtValue() - 1) /
-                  step.getSExtValue();
-  return std::clamp<int64_t>(trips, 1, most);
+  std::optional<int64_t> trips = tripCount(loop);
+  return trips ? std::clamp<int64_t>(*trips, 1, most) : most;
 }
 
 /// No descriptor reads it as its slot holds it: float32 on the right of a product,
@@ -211,9 +223,25 @@ Turn Specialization::next(OpBuilder &builder, Turn turn, int64_t slots) {
           arith::XOrIOp::create(builder, loc, turn.phase, wraps)};
 }
 
-static Turn firstTurn(OpBuilder &builder, Location loc) {
-  return {index(builder, loc, 0),
-          arith::ConstantOp::create(builder, loc, builder.getBoolAttr(false))};
+Turn Specialization::first(OpBuilder &builder, Value iteration, int64_t trips, int64_t slots) {
+  Location loc = program.getLoc();
+  if (!iteration)
+    return {index(builder, loc, 0),
+            arith::ConstantOp::create(builder, loc, builder.getBoolAttr(false))};
+  Value gone = arith::MulIOp::create(builder, loc, iteration, index(builder, loc, trips));
+  Value rounds = arith::DivUIOp::create(builder, loc, gone, index(builder, loc, slots));
+  Value odd = arith::AndIOp::create(builder, loc, rounds, index(builder, loc, 1));
+  return {arith::RemUIOp::create(builder, loc, gone, index(builder, loc, slots)),
+          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, odd,
+                                index(builder, loc, 0))};
+}
+
+Value Specialization::iterationOf(OpBuilder &builder, Value at, Value point) {
+  Location loc = program.getLoc();
+  APInt step;
+  matchPattern(dealt.getStep(), m_ConstantInt(&step));
+  Value gone = arith::SubIOp::create(builder, loc, at, point);
+  return arith::DivUIOp::create(builder, loc, gone, index(builder, loc, step.getSExtValue()));
 }
 
 void Specialization::createRings(OpBuilder &builder) {
@@ -249,22 +277,32 @@ void Specialization::createRole(OpBuilder &builder, int64_t roleWarps, bool sing
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(&role.getBody().emplaceBlock());
   IRMapping top;
+  Value iteration;
+  if (dealt) {
+    Value point = PointOp::create(builder, loc);
+    auto points = scf::ForOp::create(builder, loc, point,
+                                     copyScalar(builder, top, dealt.getUpperBound()),
+                                     copyScalar(builder, top, dealt.getStep()));
+    top.map(dealt.getInductionVar(), points.getInductionVar());
+    builder.setInsertionPointToStart(points.getBody());
+    iteration = iterationOf(builder, points.getInductionVar(), point);
+  }
   // In the order in which the products come.
-  for (Operation &op : llvm::make_early_inc_range(body)) {
+  for (Operation &op : llvm::make_early_inc_range(*home)) {
     if (auto load = dyn_cast<LoadOp>(op); load && groups.count(nullptr))
       for (Group &group : groups[nullptr])
         if (group.streams.front().load == load && !links(group).empty())
           emit(builder, top, group,
-               SmallVector<Turn>(links(group).size(), firstTurn(builder, loc)));
+               SmallVector<Turn>(links(group).size(), first(builder, iteration, 1, 1)));
     auto loop = dyn_cast<scf::ForOp>(op);
     auto found = loop ? groups.find(loop) : groups.end();
     if (found == groups.end())
       continue;
     SmallVector<Value> counts;
     for (Group &group : found->second)
-      for (size_t i = 0; i < links(group).size(); ++i) {
-        Turn first = firstTurn(builder, loc);
-        counts.append({first.slot, first.phase});
+      for (const Link *link : links(group)) {
+        Turn start = first(builder, iteration, tripCount(loop).value_or(0), link->slots);
+        counts.append({start.slot, start.phase});
       }
     if (counts.empty())
       continue;
@@ -391,21 +429,25 @@ void Specialization::consume(Group &group, Turn turn) {
 
 void Specialization::rewriteConsumers() {
   IRRewriter builder(program.getContext());
-  Location loc = program.getLoc();
+  Value iteration;
+  if (dealt) {
+    builder.setInsertionPointToStart(home);
+    iteration = iterationOf(builder, dealt.getInductionVar(), dealt.getLowerBound());
+  }
   for (auto &[op, members] : groups) {
     if (!op) {
       for (Group &group : members) {
         builder.setInsertionPoint(group.streams.front().load);
-        consume(group, firstTurn(builder, loc));
+        consume(group, first(builder, {}, 1, 1));
       }
       continue;
     }
     auto loop = cast<scf::ForOp>(op);
     builder.setInsertionPoint(loop);
     SmallVector<Value> counts;
-    for (size_t i = 0; i < members.size(); ++i) {
-      Turn first = firstTurn(builder, loc);
-      counts.append({first.slot, first.phase});
+    for (Group &group : members) {
+      Turn start = first(builder, iteration, tripCount(loop).value_or(0), group.last().slots);
+      counts.append({start.slot, start.phase});
     }
     unsigned before = loop.getNumRegionIterArgs();
     auto wider = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
@@ -438,7 +480,7 @@ void Specialization::rewriteConsumers() {
 void Specialization::run() {
   // Where the program has stored, copies might read what it wrote, too early.
   Operation *end = nullptr;
-  for (Operation &op : body) {
+  for (Operation &op : *home) {
     op.walk([&](StoreOp) { end = &op; });
     op.walk([&](ScatterOp) { end = &op; });
     if (end)
@@ -448,10 +490,15 @@ void Specialization::run() {
         isComputable(loop.getStep(), {}))
       collect(*loop.getBody(), loop, nullptr);
   }
-  collect(body, {}, end);
+  // What lies outside of loops would be brought once, not once for each point.
+  if (!dealt)
+    collect(body, {}, end);
   if (groups.empty())
     return;
+  // Behind the channels that are there: roles come first of what the program does.
   OpBuilder builder = OpBuilder::atBlockBegin(&body);
+  for (ChannelOp channel : body.getOps<ChannelOp>())
+    builder.setInsertionPointAfter(channel);
   createRings(builder);
   createRole(
       builder, kWarpgroup, /*single=*/true,

@@ -45,8 +45,13 @@ FailureOr<LLVM::LLVMFuncOp> ThreadEmitter::run() {
   kernel->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
   if (auto resident = program->getAttrOfType<IntegerAttr>(tile::attr::residentBlocks))
     residentBlocks = resident.getInt();
+  if (auto several = program->getAttrOfType<IntegerAttr>(tile::attr::teams))
+    program.walk([&](scf::ForOp loop) {
+      if (loop->hasAttr(tile::attr::dealt))
+        teams = several.getInt();
+    });
   program.walk([&](RoleOp role) { roleWarps += role.getWarps(); });
-  int64_t threads = (warps + roleWarps) * kWarpSize;
+  int64_t threads = (teams * warps + roleWarps) * kWarpSize;
   kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                   builder.getDenseI32ArrayAttr({(int32_t)threads, 1, 1}));
   if (roleWarps)
@@ -71,12 +76,14 @@ FailureOr<LLVM::LLVMFuncOp> ThreadEmitter::run() {
   LogicalResult done = emitBlock(program.getBody().front());
   marker.erase();
   if (!roleWarps)
-    orderStores(*block);
+    orderBlock(*block);
   declareTensorMaps();
   scratchBytes = llvm::alignTo(scratchBytes, kRingAlignment);
+  for (arith::ConstantOp size : scratchSizes)
+    size.setValueAttr(builder.getI32IntegerAttr(scratchBytes));
   for (auto [base, offset] : ringBases)
-    base.setValueAttr(builder.getI32IntegerAttr(scratchBytes + offset));
-  kernel->setAttr(kSharedBytesAttr, builder.getI64IntegerAttr(scratchBytes + ringBytes));
+    base.setValueAttr(builder.getI32IntegerAttr(teams * scratchBytes + offset));
+  kernel->setAttr(kSharedBytesAttr, builder.getI64IntegerAttr(teams * scratchBytes + ringBytes));
   if (failed(done)) {
     kernel.erase();
     return failure();
@@ -218,6 +225,7 @@ LogicalResult ThreadEmitter::emit(Operation *op) {
       .Case([&](ReduceOp reduce) { return emitReduce(reduce); })
       .Case([&](ScanOp scan) { return emitScan(scan), success(); })
       .Case([&](DotOp dot) { return emitDot(dot); })
+      .Case([&](SettleOp settle) { return emitSettle(settle), success(); })
       .Case([&](ConvertOp convert) { return emitConvert(convert), success(); })
       .Case([&](AllocOp alloc) { return emitAlloc(alloc), success(); })
       .Case([&](AsyncLoadOp load) { return emitAsyncLoad(load); })
@@ -336,12 +344,10 @@ void ThreadEmitter::emitAny(AnyOp op) {
   Value word = arith::ExtUIOp::create(builder, loc, builder.getI32Type(), any);
   // A barrier with a reduction: also orders the block, as a bonus.
   auto joined = assembly(
-      builder, loc, builder.getI32Type(), word,
-      "{ .reg .pred p, q; setp.ne.u32 p, $1, 0; barrier.cta.red.or.pred.aligned q, " +
-          (roleWarps ? std::to_string(kConsumerBarrier) + ", " + std::to_string(warps * kWarpSize)
-                       : "0") +
-          ", p; selp.u32 $0, 1, 0, q; }",
-      "=r,r");
+      builder, loc, builder.getI32Type(), {word, roleWarps ? barrierNumber() : constantI32(0)},
+      "{ .reg .pred p, q; setp.ne.u32 p, $1, 0; barrier.cta.red.or.pred.aligned q, $2, " +
+          std::to_string(warps * kWarpSize) + ", p; selp.u32 $0, 1, 0, q; }",
+      "=r,r,r");
   scalars.map(op.getResult(),
               arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, joined.getResult(0),
                                     constantI32(0))
@@ -351,6 +357,21 @@ void ThreadEmitter::emitAny(AnyOp op) {
 //===----------------------------------------------------------------------===//
 // Control flow
 //===----------------------------------------------------------------------===//
+
+void ThreadEmitter::orderBlock(Block &block) {
+  orderStores(block, [&](Operation *load) {
+    Value from = load->getOperand(0);
+    for (Value operand : load->getOperands())
+      if (isa<LLVM::LLVMPointerType>(operand.getType()))
+        from = operand;
+    while (auto step = from.getDefiningOp<LLVM::GEPOp>())
+      from = step.getBase();
+    auto argument = dyn_cast<BlockArgument>(from);
+    return !argument || argument.getOwner()->getParentOp() != kernel.getOperation() ||
+           argument.getArgNumber() >= program.getNumArguments() ||
+           program.getArgAttr(argument.getArgNumber(), tile::attr::overwritten);
+  });
+}
 
 SmallVector<Value> ThreadEmitter::flatten(ValueRange values) {
   SmallVector<Value> flat;
@@ -388,13 +409,22 @@ LogicalResult ThreadEmitter::emitBody(Block &source, Block &block) {
 
 LogicalResult ThreadEmitter::emitFor(Operation *op) {
   auto loop = cast<scf::ForOp>(op);
-  auto copy = scf::ForOp::create(builder, loc, scalar(loop.getLowerBound()),
-                                 scalar(loop.getUpperBound()), scalar(loop.getStep()),
+  Value from = scalar(loop.getLowerBound()), step = scalar(loop.getStep());
+  bool dealt = loop->hasAttr(tile::attr::dealt);
+  if (dealt && teams > 1) {
+    Value own = arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(), team());
+    Value skipped = arith::MulIOp::create(builder, loc, own, step);
+    from = arith::AddIOp::create(builder, loc, from, skipped);
+    step = arith::MulIOp::create(builder, loc, step, constantIndex(teams));
+  }
+  auto copy = scf::ForOp::create(builder, loc, from, scalar(loop.getUpperBound()), step,
                                  flatten(loop.getInitArgs()));
   scalars.map(loop.getInductionVar(), copy.getInductionVar());
   adopt(loop.getRegionIterArgs(), copy.getRegionIterArgs());
   if (failed(emitBody(*loop.getBody(), *copy.getBody())))
     return failure();
+  if (dealt)
+    orderBlock(*copy.getBody());
   scratchBusy = true;
   adopt(loop.getResults(), copy.getResults());
   return success();
@@ -406,6 +436,8 @@ LogicalResult ThreadEmitter::emitIf(Operation *op) {
   for (Value result : branch.getResults()) {
     if (isTile(result))
       types.append(layoutOf(result).registerCount(), elementOf(result));
+    else if (isa<TokenType>(result.getType()))
+      types.push_back(builder.getI32Type()); // see emitAwait
     else
       types.push_back(result.getType());
   }

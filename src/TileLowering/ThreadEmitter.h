@@ -31,8 +31,12 @@ inline constexpr int64_t kConsumerBarrier = 1;
 /// the registers that it stores).
 inline constexpr llvm::StringLiteral kLoadAttr = "nova.load", kStoreAttr = "nova.store";
 
-/// Sorts the loads, arithmetic and stores at the end of a block by elements.
-void orderStores(mlir::Block &block);
+/// On what belongs together of a conversion (i64: which conversion).
+inline constexpr llvm::StringLiteral kUnitAttr = "nova.unit";
+
+/// Sorts the loads, arithmetic and stores at the end of a block by elements. `isPinned`:
+/// loads of memory that the block's stores may overwrite.
+void orderStores(mlir::Block &block, llvm::function_ref<bool(mlir::Operation *)> isPinned);
 
 /// Where each of a thread's elements is: its part of the coordinates, the register.
 std::map<LinearLayout::Coordinates, int64_t> registersByCoordinates(const LinearLayout &layout);
@@ -103,6 +107,9 @@ private:
   void emitBroadcast(BroadcastOp op);
   void emitAny(AnyOp op);
 
+  /// Element by element instead of operation by operation, as far as effects allow.
+  void orderBlock(mlir::Block &block);
+
   /// Tiles among `values` as the scalars of their registers.
   llvm::SmallVector<mlir::Value> flatten(mlir::ValueRange values);
   /// The reverse: what stands for each of `values` is the next of `flat`.
@@ -122,6 +129,10 @@ private:
 
   // --- SharedMemory.cpp
   void emitConvert(ConvertOp op);
+  /// The same where every warp has the elements that it needs, piece by piece; nothing
+  /// if some do not, or pieces would be large.
+  std::optional<Registers> convertInWarps(mlir::Value operand, const LinearLayout &from,
+                                          const LinearLayout &to, mlir::Type element);
   void storeShared(const Registers &values, const LinearLayout &layout, const SharedTile &tile);
   /// The same, of a tile whose dimension order[i] is dimension i there, with
   /// registers regrouped so that stores are wide.
@@ -143,7 +154,11 @@ private:
   void beginScratch(int64_t bytes);
   /// Everybody may read it.
   void scratchWritten();
+  /// Of the warps of one team.
   void barrier();
+  /// i32: the number of the thread's team, and of its barrier.
+  mlir::Value team();
+  mlir::Value barrierNumber();
 
   // --- AsyncCopies.cpp
   void emitAlloc(AllocOp op);
@@ -182,6 +197,8 @@ private:
 
   // --- WarpgroupProduct.cpp
   mlir::LogicalResult emitWarpgroupDot(DotOp op);
+  void emitSettle(SettleOp op);
+  Registers waitForProducts(llvm::ArrayRef<mlir::Value> sums, llvm::ArrayRef<mlir::Value> read);
   /// A wgmma descriptor of a matrix in panels; `warpImages`: by how many bytes each
   /// bit of the warp's number moves it.
   mlir::Value descriptor(const SharedTile &tile, bool kInner, llvm::ArrayRef<int64_t> warpImages);
@@ -249,6 +266,10 @@ private:
   mlir::IRMapping scalars;
   std::map<std::vector<int64_t>, mlir::Value> linear;
   int64_t residentBlocks = 1;
+  /// Teams of `warps` warps, each with points of its own.
+  int64_t teams = 1;
+  /// Constants that become the bytes of a team's scratch area.
+  llvm::SmallVector<mlir::arith::ConstantOp> scratchSizes;
   /// Warps of roles of their own, which run beside the others.
   int64_t roleWarps = 0;
   llvm::SmallVector<ChannelOp> channels;
@@ -258,8 +279,12 @@ private:
   /// bases are constants that are set then.
   int64_t ringBytes = 0;
   llvm::SmallVector<std::pair<mlir::arith::ConstantOp, int64_t>> ringBases;
-  /// Somebody may still read the scratch area.
-  bool scratchBusy = false;
+  /// Somebody may still read the scratch area, or, of a warp's own part of it, that warp
+  /// alone.
+  bool scratchBusy = false, warpsBusy = false;
+  int64_t units = 0;
+  /// Registers that products in flight read.
+  Registers readInFlight;
 };
 
 } // namespace nova::tile

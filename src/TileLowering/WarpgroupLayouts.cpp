@@ -245,6 +245,13 @@ int64_t nova::tile::secondRow(const LinearLayout &fragment) {
   llvm_unreachable("not a fragment of wgmma");
 }
 
+bool nova::tile::isReadByDescriptors(const LinearLayout &fragment) {
+  auto row = [&](int64_t basis) { return fragment.split(basis)[0]; };
+  return row(fragment.lanes[2]) == 1 && row(fragment.lanes[3]) == 2 &&
+         row(fragment.lanes[4]) == 4 && secondRow(fragment) == 8 &&
+         row(fragment.warps[0]) == 16 && row(fragment.warps[1]) == 32;
+}
+
 LinearLayout nova::tile::warpgroupLeft(const LinearLayout &accumulator, int64_t k,
                                        int64_t elementBytes) {
   int64_t coreK = powerOfTwoPart(k), coreRows = accumulator.core[0];

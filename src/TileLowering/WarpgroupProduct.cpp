@@ -57,14 +57,6 @@ struct PanelOperand {
 };
 } // namespace
 
-/// The fragment's rows are in their plain order, the one that descriptors know.
-static bool hasPlainRows(const LinearLayout &fragment) {
-  auto row = [&](int64_t basis) { return fragment.split(basis)[0]; };
-  return row(fragment.lanes[2]) == 1 && row(fragment.lanes[3]) == 2 &&
-         row(fragment.lanes[4]) == 4 && secondRow(fragment) == 8 &&
-         row(fragment.warps[0]) == 16 && row(fragment.warps[1]) == 32;
-}
-
 Value ThreadEmitter::descriptor(const SharedTile &tile, bool kInner, ArrayRef<int64_t> warpImages) {
   std::vector<int64_t> images(kLaneBits, 0);
   llvm::append_range(images, warpImages);
@@ -142,7 +134,7 @@ LogicalResult ThreadEmitter::emitWarpgroupDot(DotOp op) {
                  registers(leftValue));
   } else {
     left = inPanels(leftNumber);
-    if (!hasPlainRows(fragment) || (tf32 && !left->kInner)) {
+    if (!isReadByDescriptors(fragment) || (tf32 && !left->kInner)) {
       SmallVector<int64_t> order = {0, 1};
       if (!left->kInner)
         order = {1, 0};
@@ -216,104 +208,106 @@ LogicalResult ThreadEmitter::emitWarpgroupDot(DotOp op) {
                 : word;
   };
   SmallVector<int64_t> order; // of `sums`, as the instructions take them
-  SmallVector<std::pair<std::string, std::string>> code;
-  for (int64_t rowBlock : rowBlocks) {
+  // The instructions of some rows as one piece of assembly, for all of k: nothing may
+  // come between that touches a register which is in flight.
+  auto multiply = [&](ArrayRef<int64_t> rows) {
     SmallVector<Value> words;
     if (held)
-      for (int64_t step = 0; step < steps; ++step)
-        for (auto [row, at] : {std::pair<int64_t, int64_t>{0, 0}, {second, 0}, {0, depth / 2},
-                               {second, depth / 2}})
-          words.push_back(leftWord(rowBlock + row, step * depth + at));
+      for (int64_t row : rows)
+        for (int64_t step = 0; step < steps; ++step)
+          for (auto [down, at] : {std::pair<int64_t, int64_t>{0, 0}, {second, 0}, {0, depth / 2},
+                                  {second, depth / 2}})
+            words.push_back(leftWord(row + down, step * depth + at));
     llvm::append_range(fragments, words);
-    for (auto [first, count] : runs) {
-      SmallVector<int64_t> registersOfRun;
-      for (int64_t column = first; column < first + count; column += 8)
-        for (int64_t row : {int64_t{0}, second})
-          for (int64_t c : {0, 1})
-            registersOfRun.push_back(where.at({rowBlock + row, column + c}));
-      size_t n = registersOfRun.size();
-      std::string list;
-      for (size_t i = 0; i < n; ++i)
-        list += (i ? ", $" : "$") + std::to_string(i);
-      std::string text = "{ .reg .b64 l, r; .reg .pred p; setp.eq.u32 p, 0, 0; "
-                         "wgmma.fence.sync.aligned; ";
-      // Operands: results, their ties, then the left operand, then descriptors.
-      size_t firstWord = 2 * n, rightNumber = firstWord + (held ? words.size() : 1);
-      auto add = [&](char name, size_t operand, int64_t bytes) {
-        return std::string("add.s64 ") + name + ", $" + std::to_string(operand) + ", " +
-               std::to_string(bytes / kDescriptorUnit) + "; ";
-      };
-      for (int64_t step = 0; step < steps; ++step) {
-        std::string source;
+    SmallVector<int64_t> own;
+    std::vector<std::string> lists; // of one instruction's sums, by rows and runs
+    for (int64_t row : rows)
+      for (auto [first, count] : runs) {
+        std::string list;
+        for (int64_t column = first; column < first + count; column += 8)
+          for (int64_t down : {int64_t{0}, second})
+            for (int64_t c : {0, 1}) {
+              list += (list.empty() ? "$" : ", $") + std::to_string(own.size());
+              own.push_back(where.at({row + down, column + c}));
+            }
+        lists.push_back(std::move(list));
+      }
+    // Operands: results, their ties, then the left operand, then descriptors.
+    size_t n = own.size(), firstWord = 2 * n, rightNumber = firstWord + (held ? words.size() : 1);
+    auto add = [&](char name, size_t operand, int64_t bytes) {
+      return std::string("add.s64 ") + name + ", $" + std::to_string(operand) + ", " +
+             std::to_string(bytes / kDescriptorUnit) + "; ";
+    };
+    std::string text = "{ .reg .b64 l, r; .reg .pred p; setp.eq.u32 p, 0, 0; "
+                       "wgmma.fence.sync.aligned; ";
+    for (int64_t step = 0; step < steps; ++step)
+      for (auto [i, row] : llvm::enumerate(rows)) {
+        std::string source = "l";
         if (held) {
           source = "{";
-          for (int i = 0; i < 4; ++i)
-            source += (i ? ", $" : "$") + std::to_string(firstWord + 4 * step + i);
+          for (int64_t w = 0; w < 4; ++w)
+            source += (w ? ", $" : "$") + std::to_string(firstWord + 4 * (int64_t(i) * steps + step) + w);
           source += "}";
         } else {
-          text += add('l', firstWord, left->alongSide(rowBlock) + left->alongK(step));
-          source = "l";
+          text += add('l', firstWord, left->alongSide(row) + left->alongK(step));
         }
-        text += add('r', rightNumber, right.alongSide(first) + right.alongK(step));
-        text += "wgmma.mma_async.sync.aligned.m64n" + std::to_string(count) + "k" +
-                std::to_string(depth) + ".f32." + type.str() + "." + type.str() + " {" + list +
-                "}, " + source + ", r, p, 1, 1";
-        if (!tf32 && !held)
-          text += left->kInner ? ", 0" : ", 1";
-        if (!tf32)
-          text += right.kInner ? ", 0" : ", 1";
-        text += "; ";
-      }
-      text += "}";
-      std::string constraints;
-      for (size_t i = 0; i < n; ++i)
-        constraints += "=f,";
-      for (size_t i = 0; i < n; ++i)
-        constraints += std::to_string(i) + ",";
-      SmallVector<Value> operands;
-      for (int64_t r : registersOfRun)
-        operands.push_back(sums[r]);
-      if (held) {
-        for (Value word : words) {
-          operands.push_back(word);
-          constraints += "r,";
+        for (auto [j, run] : llvm::enumerate(runs)) {
+          auto [first, count] = run;
+          text += add('r', rightNumber, right.alongSide(first) + right.alongK(step));
+          text += "wgmma.mma_async.sync.aligned.m64n" + std::to_string(count) + "k" +
+                  std::to_string(depth) + ".f32." + type.str() + "." + type.str() + " {" +
+                  lists[i * runs.size() + j] + "}, " + source + ", r, p, 1, 1";
+          if (!tf32 && !held)
+            text += left->kInner ? ", 0" : ", 1";
+          if (!tf32)
+            text += right.kInner ? ", 0" : ", 1";
+          text += "; ";
         }
-      } else {
-        operands.push_back(leftDescriptor);
-        constraints += "l,";
       }
-      operands.push_back(rightDescriptor);
-      constraints += "l,~{memory}";
-      auto result =
-          LLVM::LLVMStructType::getLiteral(builder.getContext(), SmallVector<Type>(n, f32));
-      auto product = assembly(builder, loc, result, operands, text, constraints);
-      for (auto [i, r] : llvm::enumerate(registersOfRun)) {
-        sums[r] = LLVM::ExtractValueOp::create(builder, loc, product.getResult(0), i);
-        order.push_back(r);
-      }
+    text += "}";
+    std::string constraints;
+    for (size_t i = 0; i < n; ++i)
+      constraints += "=f,";
+    for (size_t i = 0; i < n; ++i)
+      constraints += std::to_string(i) + ",";
+    SmallVector<Value> operands;
+    for (int64_t r : own)
+      operands.push_back(sums[r]);
+    llvm::append_range(operands, words);
+    for (size_t i = 0; i < words.size(); ++i)
+      constraints += "r,";
+    if (!held) {
+      operands.push_back(leftDescriptor);
+      constraints += "l,";
     }
+    operands.push_back(rightDescriptor);
+    constraints += "l,~{memory}";
+    auto result = LLVM::LLVMStructType::getLiteral(builder.getContext(), SmallVector<Type>(n, f32));
+    auto product = assembly(builder, loc, result, operands, text, constraints);
+    for (auto [i, r] : llvm::enumerate(own)) {
+      sums[r] = LLVM::ExtractValueOp::create(builder, loc, product.getResult(0), i);
+      order.push_back(r);
+    }
+  };
+  SmallVector<int64_t> rows(rowBlocks.begin(), rowBlocks.end());
+  if (op.getInFlight())
+    multiply(rows);
+  else
+    for (int64_t row : rows)
+      multiply(row);
+  if (op.getInFlight()) {
+    assembly(builder, loc, TypeRange(), ValueRange(),
+             "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 1;", "~{memory}");
+    readInFlight = fragments;
+  } else {
+    assembly(builder, loc, TypeRange(), ValueRange(), "wgmma.commit_group.sync.aligned;", "~{memory}");
+    Registers ordered;
+    for (int64_t r : order)
+      ordered.push_back(sums[r]);
+    ordered = waitForProducts(ordered, fragments);
+    for (auto [i, r] : llvm::enumerate(order))
+      sums[r] = ordered[i];
   }
-  // The sums are there after the wait and not before: it takes and gives them. The
-  // left operand's registers may not be used for anything else until then.
-  std::string constraints;
-  SmallVector<Value> operands;
-  for (int64_t r : order) {
-    operands.push_back(sums[r]);
-    constraints += "=f,";
-  }
-  for (size_t i = 0; i < order.size(); ++i)
-    constraints += std::to_string(i) + ",";
-  for (Value word : fragments) {
-    operands.push_back(word);
-    constraints += "r,";
-  }
-  auto result =
-      LLVM::LLVMStructType::getLiteral(builder.getContext(), SmallVector<Type>(order.size(), f32));
-  auto waited = assembly(builder, loc, result, operands,
-                         "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;",
-                         constraints + "~{memory}");
-  for (auto [i, r] : llvm::enumerate(order))
-    sums[r] = LLVM::ExtractValueOp::create(builder, loc, waited.getResult(0), i);
 
   auto own = registersByCoordinates(fragment);
   Registers values;
@@ -324,4 +318,38 @@ LogicalResult ThreadEmitter::emitWarpgroupDot(DotOp op) {
   }
   tiles[op] = std::move(values);
   return success();
+}
+
+/// Sums are there after the wait and not before: it takes and gives them. `read`, what
+/// the products read in registers, may not be used for anything else until then.
+Registers ThreadEmitter::waitForProducts(ArrayRef<Value> sums, ArrayRef<Value> read) {
+  std::string constraints;
+  SmallVector<Value> operands(sums);
+  for (size_t i = 0; i < sums.size(); ++i)
+    constraints += "=f,";
+  for (size_t i = 0; i < sums.size(); ++i)
+    constraints += std::to_string(i) + ",";
+  for (Value word : read) {
+    operands.push_back(word);
+    constraints += "r,";
+  }
+  auto result = LLVM::LLVMStructType::getLiteral(
+      builder.getContext(), SmallVector<Type>(sums.size(), builder.getF32Type()));
+  auto waited = assembly(builder, loc, result, operands, "wgmma.wait_group.sync.aligned 0;",
+                         constraints + "~{memory}");
+  Registers values;
+  for (size_t i = 0; i < sums.size(); ++i)
+    values.push_back(LLVM::ExtractValueOp::create(builder, loc, waited.getResult(0), i));
+  return values;
+}
+
+void ThreadEmitter::emitSettle(SettleOp op) {
+  tiles[op] = waitForProducts(registers(op.getOperand()), readInFlight);
+  readInFlight.clear();
+  // Behind a loop: what follows is ordered by elements (OrderStores.cpp), which a
+  // barrier would stop.
+  if (!op.getOperand().getDefiningOp<DotOp>() && scratchBusy) {
+    barrier();
+    scratchBusy = false;
+  }
 }

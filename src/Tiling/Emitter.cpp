@@ -121,6 +121,34 @@ Emitter::loop(ArrayRef<AxisId> streamed, Scope *scope, ValueRange init, ArrayRef
   return results;
 }
 
+/// The number, row-major, of the `number`th tile of planes of rows x columns tiles that
+/// are gone through in bands of `band` rows, column by column: blocks that run at once
+/// lie in a square of tiles rather than a row of them, and share what they read in L2.
+Value Emitter::rasterBands(Value number, int64_t planes, int64_t rows, int64_t columns, int64_t band) {
+  auto constant = [&](int64_t value) { return index(&root, value); };
+  auto divide = [&](Value a, Value by) { return arith::DivUIOp::create(at(&root), a, by).getResult(); };
+  auto remainder = [&](Value a, Value by) { return arith::RemUIOp::create(at(&root), a, by).getResult(); };
+  auto scaled = [&](Value a, int64_t by) {
+    Value factor = constant(by);
+    return arith::MulIOp::create(at(&root), a, factor).getResult();
+  };
+  auto plus = [&](Value a, Value c) { return arith::AddIOp::create(at(&root), a, c).getResult(); };
+  Value plane, in = number;
+  if (planes > 1) {
+    plane = divide(number, constant(rows * columns));
+    in = remainder(number, constant(rows * columns));
+  }
+  band = std::min(band, rows);
+  Value which = divide(in, constant(band * columns)), within = remainder(in, constant(band * columns));
+  Value first = scaled(which, band), height = constant(band);
+  if (rows % band)
+    height = arith::MinUIOp::create(
+        at(&root), height, arith::SubIOp::create(at(&root), constant(rows), first).getResult());
+  Value row = plus(first, remainder(within, height)), column = divide(within, height);
+  Value result = plus(scaled(row, columns), column);
+  return plane ? plus(scaled(plane, rows * columns), result) : result;
+}
+
 /// Every axis that is not streamed has its place here.
 void Emitter::openRoot() {
   auto sizes = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::space).asArrayRef();
@@ -129,10 +157,24 @@ void Emitter::openRoot() {
   Value rest = tile::PointOp::create(at(&root));
   point.assign(sizes.size(), Value());
   int64_t before = 1;
-  for (auto [extent, tile] : llvm::zip_equal(sizes, tiles))
-    before *= (extent + tile - 1) / tile;
+  SmallVector<int64_t> counts;
+  for (auto [extent, tile] : llvm::zip_equal(sizes, tiles)) {
+    counts.push_back((extent + tile - 1) / tile);
+    before *= counts.back();
+  }
+  auto raster = kernel->getAttrOfType<IntegerAttr>(attr::rasterRows);
+  size_t columns = counts.size();
+  while (columns > 0 && counts[columns - 1] <= 1)
+    --columns;
+  // Dimension columns - 1 of the grid, and the one before it.
+  size_t rows = columns > 0 ? columns - 1 : 0;
+  while (rows > 0 && counts[rows - 1] <= 1)
+    --rows;
+  if (raster && raster.getInt() > 1 && rows > 0)
+    rest = rasterBands(rest, before / (counts[rows - 1] * counts[columns - 1]), counts[rows - 1],
+                       counts[columns - 1], raster.getInt());
   for (size_t s = sizes.size(); s-- > 0;) {
-    int64_t count = (sizes[s] + tiles[s] - 1) / tiles[s];
+    int64_t count = counts[s];
     before /= std::max<int64_t>(count, 1);
     if (count <= 1) {
       point[s] = index(&root, 0);

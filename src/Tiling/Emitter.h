@@ -166,6 +166,7 @@ private:
 
   // Program.cpp.
   void openRoot();
+  mlir::Value rasterBands(mlir::Value number, int64_t planes, int64_t rows, int64_t columns, int64_t band);
   mlir::LogicalResult storeResults();
   mlir::LogicalResult store(mlir::OpOperand &result, Scope *scope, const Tile &tile);
 

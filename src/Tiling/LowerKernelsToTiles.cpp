@@ -52,6 +52,9 @@ static func::FuncOp makeProgram(OpBuilder &builder, func::FuncOp kernel) {
     if (!llvm::is_contained(consumed, attribute.getName().getValue()))
       program->setAttr(attribute.getName(), attribute.getValue());
   program.addEntryBlock();
+  if (auto pairs = kernel->getAttrOfType<ArrayAttr>(attr::inplace))
+    for (auto pair : pairs.getAsRange<DenseI64ArrayAttr>())
+      program.setArgAttr(pair[0], tile::attr::overwritten, builder.getUnitAttr());
   return program;
 }
 

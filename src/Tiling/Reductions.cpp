@@ -168,7 +168,7 @@ FailureOr<SmallVector<Value>> ReductionEmitter::stepDot(Scope *scope, ValueRange
   Value a = masked(scope, *left, {m, k}, {k}, zero, lhs), b = masked(scope, *right, {k, n}, {k}, zero, rhs);
   Value accumulator = accumulators.empty() ? init()[0] : accumulators[0];
   Value result = tile::DotOp::create(e.at(scope), accumulator.getType(), a, b, accumulator, e.precision,
-                                     tile::MultiplierAttr());
+                                     tile::MultiplierAttr(), /*in_flight=*/false);
   return SmallVector<Value>{result};
 }
 

@@ -27,7 +27,7 @@ void nova::takeCandidate(func::FuncOp kernel, DictionaryAttr candidate) {
 }
 
 bool nova::sameShape(DictionaryAttr a, DictionaryAttr b) {
-  return llvm::all_of(ArrayRef<StringRef>{attr::tile, attr::localTile, attr::warps, attr::family},
+  return llvm::all_of(ArrayRef<StringRef>{attr::tile, attr::localTile, attr::warps, attr::teams, attr::family},
                       [&](StringRef name) { return a.get(name) == b.get(name); });
 }
 
@@ -46,8 +46,11 @@ std::string nova::describeCandidate(DictionaryAttr candidate) {
     os << ", inside ";
     list(attr::localTile);
   }
+  os << ", ";
+  if (auto teams = candidate.getAs<IntegerAttr>(attr::teams); teams && teams.getInt() > 1)
+    os << teams.getInt() << " teams of ";
   if (auto warps = candidate.getAs<IntegerAttr>(attr::warps))
-    os << ", " << warps.getInt() << " warps";
+    os << warps.getInt() << " warps";
   if (auto stages = candidate.getAs<IntegerAttr>(attr::stages); stages && stages.getInt() > 1)
     os << ", " << stages.getInt() << " stages";
   if (auto family = candidate.getAs<StringAttr>(attr::family); family && family.getValue() != "portable")

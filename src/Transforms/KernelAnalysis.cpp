@@ -75,7 +75,7 @@ int64_t nova::kernelFlops(func::FuncOp kernel) {
     for (int64_t extent : op.getStaticLoopRanges())
       volume *= extent;
     for (Operation &inner : op.getBody()->without_terminator())
-      operations += !isa<arith::ConstantOp, linalg::IndexOp, tensor::ExtractOp>(inner);
+      operations += !isa<arith::ConstantOp, arith::ExtFOp, arith::TruncFOp, linalg::IndexOp, tensor::ExtractOp>(inner);
     total += volume * operations;
   });
   return total;

@@ -321,7 +321,7 @@ static bool isAnchored(Value value, int depth = 8) {
   if (!op->hasTrait<nova::Pointwise>())
     return false;
   return llvm::any_of(op->getOperands(), [&](Value operand) {
-    return operand.getType() == value.getType() &&
+    return tensorType(operand).getShape() == tensorType(value).getShape() &&
            isAnchored(operand, depth - 1);
   });
 }

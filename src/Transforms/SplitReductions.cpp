@@ -90,6 +90,22 @@ static bool usesOtherwise(AffineMap map, unsigned loop) {
   });
 }
 
+/// Do the neighbours in memory of an argument that `op` reads lie along a loop that is
+/// reduced?
+static bool isReducedInside(linalg::GenericOp op, OpOperand *operand) {
+  auto argument = dyn_cast<BlockArgument>(operand->get());
+  if (!argument)
+    return true;
+  auto kernel = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  AffineMap map = op.getMatchingIndexingMap(operand);
+  auto kinds = op.getIteratorTypesArray();
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(argument.getType()).getShape();
+  for (auto [k, stride] : llvm::enumerate(argumentStrides(kernel, argument.getArgNumber())))
+    if (auto dim = dyn_cast<AffineDimExpr>(map.getResult(k)); dim && stride == 1 && shape[k] > 1)
+      return kinds[dim.getPosition()] == utils::IteratorType::reduction;
+  return true;
+}
+
 /// Rows and columns are parallel loops that only one of two inputs has.
 static void describeProduct(linalg::GenericOp op, StringRef precision, config::ReductionDesc &desc) {
   if (op.getNumDpsInputs() != 2)
@@ -105,6 +121,8 @@ static void describeProduct(linalg::GenericOp op, StringRef precision, config::R
       (left && right ? desc.batch : left ? rows : columns) *= ranges[loop];
   }
   desc.rows = rows, desc.columns = columns;
+  desc.leftDepthInner = isReducedInside(op, op.getDpsInputOperand(0));
+  desc.rightDepthInner = isReducedInside(op, op.getDpsInputOperand(1));
   Type element = getElementTypeOrSelf(op.getDpsInputs()[0]);
   desc.elementBytes = elementBytes(element);
   if (element.isBF16() || element.isF16() || precision == "bf16")

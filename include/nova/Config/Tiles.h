@@ -123,6 +123,14 @@ struct TileSchedule {
   Family family = Family::Portable;
   /// Blocks that a multiprocessor's registers are to be divided among (Hopper).
   int64_t residentBlocks = 1;
+  /// Blocks that stay on the device, each with every so-manieth tile; 0: a block has
+  /// one tile.
+  int64_t persistentBlocks = 0;
+  /// Teams of `warps` warps that take a block's tiles in turns: one multiplies while
+  /// another stores.
+  int64_t teams = 1;
+  /// Rows of tiles that are gone through together, column by column.
+  int64_t rasterRows = 1;
   int64_t registers = 0;   ///< A thread needs, estimated.
   int64_t sharedBytes = 0; ///< A block needs, estimated.
   int64_t predictedNs = 0; ///< Of one launch.
@@ -169,6 +177,8 @@ struct Prediction {
   int64_t sharedBytes = 0; ///< A block.
   /// Straight-line multiply-adds of a thread: what ptxas has to look at.
   int64_t unrolledFmas = 0;
+  /// The same of what follows the loop of a product of warpgroups: instructions.
+  int64_t unrolledOperations = 0;
 };
 
 /// The time of one launch; the formulas stand in src/Config/TileModel.cpp. Reads
@@ -188,6 +198,8 @@ struct ReductionDesc {
   int64_t rows = 0, columns = 0, batch = 1;
   ProductUnit unit = ProductUnit::Fma;
   int64_t elementBytes = 4; ///< Of an operand of a product.
+  /// Its neighbours in memory lie along the depth.
+  bool leftDepthInner = true, rightDepthInner = true;
 };
 
 /// Into how many equal parts a loop of `extent` is cut: a divisor of it; 1: the

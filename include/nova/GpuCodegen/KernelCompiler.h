@@ -60,6 +60,7 @@ struct GpuLoweringOptions {
 struct GpuKernelModule {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   uint32_t threads = 1;            ///< Per block, 1 to 1024.
+  uint64_t blocks = 1;             ///< Of a launch.
   uint64_t dynamicSharedBytes = 0; ///< That the launch must give a block.
   /// The tile program at the stage `pipelined`, as text; the locations of the
   /// code below it are lines of this.
@@ -109,6 +110,7 @@ struct GpuKernelCode {
   std::string ptx;
   std::string cubin; ///< Empty without an assembler; then so are the numbers.
   uint32_t threads = 1;
+  uint64_t blocks = 1; ///< Of a launch.
   std::array<uint32_t, 3> cluster{1, 1, 1};
   uint64_t registers = 0;  ///< Per thread.
   uint64_t spillBytes = 0; ///< Stored and loaded, per thread; 0: none.

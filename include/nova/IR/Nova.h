@@ -56,6 +56,14 @@ inline constexpr llvm::StringLiteral warps = "nova.warps";
 inline constexpr llvm::StringLiteral stages = "nova.stages";
 /// i64, likewise: blocks that a multiprocessor's registers are to be divided among.
 inline constexpr llvm::StringLiteral residentBlocks = "nova.resident_blocks";
+/// i64, likewise: blocks of a launch that stay on the device and go from tile to tile
+/// (absent: every block has one), and teams of warps among which a block's tiles are
+/// dealt out (absent: one).
+inline constexpr llvm::StringLiteral persistentBlocks = "nova.persistent_blocks";
+inline constexpr llvm::StringLiteral teams = "nova.teams";
+/// i64, likewise: rows of tiles that are gone through column by column before the
+/// next ones, so that blocks that run at once share what they read (1: row-major).
+inline constexpr llvm::StringLiteral rasterRows = "nova.raster_rows";
 /// String, likewise: which lowering the schedule is for (config::familyName).
 inline constexpr llvm::StringLiteral family = "nova.family";
 /// Likewise: schedules, the first to try first (nova/Transforms/Candidates.h).

@@ -29,6 +29,8 @@ inline constexpr llvm::StringLiteral warps = "tile.warps";
 inline constexpr llvm::StringLiteral grid = "tile.grid";
 /// i64, of an argument: its address is a multiple of this many bytes (16 if absent).
 inline constexpr llvm::StringLiteral alignment = "tile.alignment";
+/// unit, of an argument: a result of the program may share its memory.
+inline constexpr llvm::StringLiteral overwritten = "tile.overwritten";
 /// i64: slots of the rings through which loops prefetch; below 2: none.
 inline constexpr llvm::StringLiteral stages = "tile.stages";
 /// i64: blocks that a multiprocessor is to hold at once, for which its registers
@@ -37,6 +39,14 @@ inline constexpr llvm::StringLiteral residentBlocks = "tile.resident_blocks";
 /// unit: the device copies by tensor maps and multiplies by whole warpgroups
 /// (compute capability 9.0a), and the program is to use both.
 inline constexpr llvm::StringLiteral asynchronous = "tile.asynchronous";
+/// i64: teams of tile.warps warps each. The grid points of a block that stays are
+/// dealt out to them one after the other; 1 if absent.
+inline constexpr llvm::StringLiteral teams = "tile.teams";
+/// i64: blocks of a launch that stays on the device, each taking every so-manieth
+/// grid point; absent: a block has one point.
+inline constexpr llvm::StringLiteral persistentBlocks = "tile.persistent_blocks";
+/// On a loop over a block's grid points (unit): its iterations are the teams'.
+inline constexpr llvm::StringLiteral dealt = "tile.dealt";
 } // namespace attr
 } // namespace nova::tile
 

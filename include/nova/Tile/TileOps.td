@@ -146,17 +146,29 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["accumulator", "result"]>]
     says whether they are used as they are (`f32`) or rounded to nearest, ties away
     from zero, to tf32 or, ties to even, to bf16. `by`, set with the layouts: what
     multiplies, where it is not mma.sync if that fits the shapes and FMA if not.
-    `flipped_warpgroup` computes the transposed product, rhs^T lhs^T.
+    `flipped_warpgroup` computes the transposed product, rhs^T lhs^T. A product that is
+    `in_flight` is on its way when the operation ends, and nobody but another product,
+    as accumulator, may use its result before a tile.settle; those that were in flight
+    before it have read their operands by then.
   }];
   let arguments = (ins Tile_Tile:$lhs, Tile_Tile:$rhs, Tile_Tile:$accumulator,
                        Tile_PrecisionAttr:$precision,
-                       OptionalAttr<Tile_MultiplierAttr>:$multiplier);
+                       OptionalAttr<Tile_MultiplierAttr>:$multiplier,
+                       UnitAttr:$in_flight);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = [{
-    $lhs `,` $rhs `,` $accumulator $precision (`by` $multiplier^)? attr-dict
+    $lhs `,` $rhs `,` $accumulator $precision (`by` $multiplier^)?
+    (`in_flight` $in_flight^)? attr-dict
     `:` type($lhs) `,` type($rhs) `->` type($result)
   }];
   let hasVerifier = 1;
+}
+
+def Tile_SettleOp : Tile_Op<"settle", [AllTypesMatch<["operand", "result"]>]> {
+  let summary = "waits for products in flight; the accumulator of the last of them";
+  let arguments = (ins Tile_Tile:$operand);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($operand)";
 }
 
 def Tile_AnyOp : Tile_Op<"any", [Pure]> {

@@ -39,6 +39,38 @@ def AssignTileLayouts : Pass<"nova-assign-tile-layouts", "mlir::func::FuncOp"> {
   let dependentDialects = ["::nova::tile::TileDialect"];
 }
 
+def PersistTiles : Pass<"nova-persist-tiles", "mlir::func::FuncOp"> {
+  let summary = "lets blocks stay on the device and go from grid point to grid point";
+  let description = [{
+    A program with `tile.persistent_blocks` less than `tile.grid`, whose one loop adds
+    products of operands that tensor maps can bring, in a constant number of steps, is
+    put into a loop over every so-manieth grid point; `tile.grid` becomes the number of
+    blocks. With `tile.teams` (two) the loop's iterations are for the teams in turns
+    (`tile.dealt`), and a channel hands the turn to multiply from one to the next. Other
+    programs stay as they are, of one team.
+  }];
+  let dependentDialects = ["::nova::tile::TileDialect"];
+}
+
+def OverlapProducts : Pass<"nova-overlap-products", "mlir::func::FuncOp"> {
+  let summary = "lets a loop's products run on while the next step begins";
+  let description = [{
+    Where all that a loop does with a tile is to add a product of two tiles that
+    descriptors read from rings of three slots or more, the product is put in flight,
+    the slots are released one step later, and the sums are settled behind the loop.
+  }];
+  let dependentDialects = ["::nova::tile::TileDialect"];
+}
+
+def DivideByInstruction : Pass<"nova-divide-by-instruction", "mlir::ModuleOp"> {
+  let summary = "float32 quotients and square roots as single instructions";
+  let description = [{
+    `arith.divf` of f32 becomes `div.full.f32` (2 ulp), `math.sqrt` of f32
+    `sqrt.approx.f32` (1 ulp): neither has a slow path. Other types stay as they are.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 def SpecializeTiles : Pass<"nova-specialize-tiles", "mlir::func::FuncOp"> {
   let summary = "gives the copies that products of warpgroups need to a warp of their own";
   let description = [{
