@@ -8,6 +8,7 @@
 
 #include "nova/Target/Target.h"
 #include "nova/Transforms/Passes.h"
+#include "nova/Transforms/SortUpdates.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
@@ -101,6 +102,7 @@ void nova::buildStage(OpPassManager &manager, const PipelineOptions &options,
       split.device = device->name;
       split.precision = options.precision;
       manager.addPass(createSplitReductions(split));
+      manager.addPass(createSortUpdates());
       manager.addPass(createNameKernels());
     }
     ConfigureKernelsOptions configure;

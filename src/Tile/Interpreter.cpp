@@ -173,7 +173,6 @@ LogicalResult Interpreter::execute(Operation *op) {
       .Case([&](LoadOp op) { return executeLoad(op); })
       .Case([&](StoreOp op) { return executeStore(op); })
       .Case([&](GatherOp op) { return executeGather(op); })
-      .Case([&](ScatterOp op) { return executeScatter(op); })
       .Case([&](AllocOp op) { return executeAlloc(op); })
       .Case([&](AsyncLoadOp op) { return executeAsyncLoad(op); })
       .Case([&](CommitOp op) { return executeCommit(op); })

@@ -127,10 +127,6 @@ private:
                              llvm::ArrayRef<int64_t> along,
                              llvm::ArrayRef<int64_t> bounds,
                              llvm::ArrayRef<int64_t> shape, Access &access);
-  /// The same of elements at computed places.
-  llvm::LogicalResult locate(mlir::Operation *op, mlir::Value memory,
-                             mlir::ValueRange indices, mlir::Value mask,
-                             llvm::ArrayRef<int64_t> shape, Access &access);
   llvm::LogicalResult read(mlir::Operation *op, const Access &access,
                            size_t element, uint64_t &bits);
   llvm::LogicalResult write(mlir::Operation *op, const Access &access,
@@ -138,7 +134,6 @@ private:
   llvm::LogicalResult executeLoad(LoadOp op);
   llvm::LogicalResult executeStore(StoreOp op);
   llvm::LogicalResult executeGather(GatherOp op);
-  llvm::LogicalResult executeScatter(ScatterOp op);
 
   // InterpreterAsync.cpp: rings, copies and tokens.
   llvm::LogicalResult executeAlloc(AllocOp op);

@@ -1,4 +1,4 @@
-//===- InterpreterMemory.cpp - Loads, stores, gathers, scatters --------------===//
+//===- InterpreterMemory.cpp - Loads, stores and gathers ------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,7 +9,6 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <cstring>
-#include <map>
 
 using namespace mlir;
 
@@ -156,21 +155,18 @@ LogicalResult Interpreter::executeStore(StoreOp op) {
   return success();
 }
 
-LogicalResult Interpreter::locate(Operation *op, Value memoryValue,
-                                  ValueRange indices, Value mask,
-                                  ArrayRef<int64_t> shape, Access &access) {
-  access.memory = &getMemory(memoryValue);
-  access.shape.assign(shape.begin(), shape.end());
+LogicalResult Interpreter::executeGather(GatherOp op) {
+  Held tile(cast<RankedTensorType>(op.getResult().getType()));
+  Access access;
+  access.memory = &getMemory(op.getMemory());
+  access.shape.assign(tile.shape().begin(), tile.shape().end());
+  access.addresses.resize(tile.bits.size());
   const Memory &memory = *access.memory;
-  int64_t count = 1;
-  for (int64_t extent : shape)
-    count *= extent;
-  access.addresses.assign(count, nullptr);
-  for (int64_t i = 0; i < count; ++i) {
-    if (mask && !get(mask).bits[i])
+  for (auto [i, bits] : llvm::enumerate(tile.bits)) {
+    if (op.getMask() && !get(op.getMask()).bits[i])
       continue;
     Coordinates place;
-    for (Value index : indices) {
+    for (Value index : op.getIndices()) {
       const Held &held = get(index);
       place.push_back(held.bits[held.isTile() ? i : 0]);
     }
@@ -180,42 +176,10 @@ LogicalResult Interpreter::locate(Operation *op, Value memoryValue,
                             " is at " + textOf(place) + ", outside " +
                             shapeText(memory.shape));
     access.addresses[i] = addressOf(memory, place);
-  }
-  return success();
-}
-
-LogicalResult Interpreter::executeGather(GatherOp op) {
-  Held tile(cast<RankedTensorType>(op.getResult().getType()));
-  Access access;
-  if (failed(locate(op, op.getMemory(), op.getIndices(), op.getMask(),
-                    tile.shape(), access)))
-    return failure();
-  for (auto [i, bits] : llvm::enumerate(tile.bits))
-    if (access.addresses[i] && failed(read(op, access, i, bits)))
+    if (failed(read(op, access, i, bits)))
       return failure();
+  }
   set(op.getResult(), std::move(tile));
-  return success();
-}
-
-LogicalResult Interpreter::executeScatter(ScatterOp op) {
-  const Held &tile = get(op.getValue());
-  Access access;
-  if (failed(locate(op, op.getMemory(), op.getIndices(), op.getMask(),
-                    tile.shape(), access)))
-    return failure();
-  std::map<char *, size_t> taken;
-  for (auto [i, bits] : llvm::enumerate(tile.bits)) {
-    if (!access.addresses[i])
-      continue;
-    auto [other, isNew] = taken.insert({access.addresses[i], i});
-    if (!isNew)
-      return fail(op, "element " + textOf(coordinatesOf(access.shape, i)) +
-                          " goes where element " +
-                          textOf(coordinatesOf(access.shape, other->second)) +
-                          " does");
-    if (failed(write(op, access, i, bits)))
-      return failure();
-  }
   return success();
 }
 

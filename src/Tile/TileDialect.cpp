@@ -245,45 +245,33 @@ LogicalResult SplatOp::verify() {
   return success();
 }
 
-/// Indices and mask of elements of a tile of `type` that lie at computed places of
-/// memory.
-static LogicalResult verifyPlaces(Operation *op, RankedTensorType type,
-                                  MemRefType memory, ValueRange indices,
-                                  Value mask, StringRef what) {
+LogicalResult GatherOp::verify() {
+  auto memory = cast<MemRefType>(getMemory().getType());
   if (!memory.hasStaticShape())
-    return op->emitOpError("memory of static shape expected, got ") << memory;
-  if ((int64_t)indices.size() != memory.getRank())
-    return op->emitOpError() << memory.getRank() << " indices expected, got "
-                             << indices.size();
-  if (type.getElementType() != memory.getElementType())
-    return op->emitOpError("element types differ");
-  for (Value index : indices) {
+    return emitOpError("memory of static shape expected, got ") << memory;
+  if ((int64_t)getIndices().size() != memory.getRank())
+    return emitOpError() << memory.getRank() << " indices expected, got "
+                         << getIndices().size();
+  if (getType().getElementType() != memory.getElementType())
+    return emitOpError("element types differ");
+  for (Value index : getIndices()) {
     if (index.getType().isIndex())
       continue;
-    auto own = dyn_cast<RankedTensorType>(index.getType());
-    if (!own || !own.getElementType().isIndex() ||
-        own.getShape() != type.getShape() ||
-        own.getEncoding() != type.getEncoding())
-      return op->emitOpError("an index is neither a scalar nor a tile of index "
-                             "like the ")
-             << what << ": " << index.getType();
+    auto type = dyn_cast<RankedTensorType>(index.getType());
+    if (!type || !type.getElementType().isIndex() ||
+        type.getShape() != getType().getShape() ||
+        type.getEncoding() != getType().getEncoding())
+      return emitOpError(
+                 "an index is neither a scalar nor a tile of index like "
+                 "the result: ")
+             << index.getType();
   }
-  if (mask && (tileType(mask).getShape() != type.getShape() ||
-               !tileType(mask).getElementType().isInteger(1) ||
-               tileType(mask).getEncoding() != type.getEncoding()))
-    return op->emitOpError("the mask is not a tile of i1 like the ") << what;
+  if (getMask() &&
+      (tileType(getMask()).getShape() != getType().getShape() ||
+       !tileType(getMask()).getElementType().isInteger(1) ||
+       tileType(getMask()).getEncoding() != getType().getEncoding()))
+    return emitOpError("the mask is not a tile of i1 like the result");
   return success();
-}
-
-LogicalResult GatherOp::verify() {
-  return verifyPlaces(*this, getType(), cast<MemRefType>(getMemory().getType()),
-                      getIndices(), getMask(), "result");
-}
-
-LogicalResult ScatterOp::verify() {
-  return verifyPlaces(*this, tileType(getValue()),
-                      cast<MemRefType>(getMemory().getType()), getIndices(),
-                      getMask(), "value");
 }
 
 LogicalResult BroadcastOp::verify() {

@@ -228,7 +228,7 @@ void Assignment::buildGroups() {
     } else if (auto product = dyn_cast<DotOp>(op)) {
       products.push_back(product);
       join({product.getAccumulator(), product.getResult()});
-    } else if (isa<GatherOp, ScatterOp, ScanOp>(op) ||
+    } else if (isa<GatherOp, ScanOp>(op) ||
                isa<arith::ArithDialect, math::MathDialect>(op->getDialect())) {
       SmallVector<Value> values(op->getOperands());
       llvm::append_range(values, op->getResults());

@@ -296,28 +296,6 @@ LogicalResult ThreadEmitter::emitLoad(LoadOp op) {
   return success();
 }
 
-LLVM::InlineAsmOp ThreadEmitter::storeWords(Value address, SmallVector<Value> words, Value predicate) {
-  auto [suffix, constraint] = asmType(words[0].getType());
-  if (words[0].getType().isInteger(8))
-    for (Value &word : words)
-      word = arith::ExtUIOp::create(builder, loc, builder.getI32Type(), word);
-  // Unpredicated stores are written the same way: one spelling to read.
-  std::string text = predicate ? "@$0 " : "";
-  unsigned next = predicate ? 1 : 0;
-  text += "st.global" + vectorSuffix(words.size()) + "." + suffix.str() + " [$" +
-          std::to_string(next) + "], " + operandList(next + 1, words.size()) + ";";
-  std::string constraints = predicate ? "b,l" : "l";
-  SmallVector<Value> operands;
-  if (predicate)
-    operands.push_back(predicate);
-  operands.push_back(address);
-  for (Value word : words) {
-    operands.push_back(word);
-    constraints += "," + constraint.str();
-  }
-  return assembly(builder, loc, TypeRange(), operands, text, constraints);
-}
-
 LogicalResult ThreadEmitter::emitStore(StoreOp op) {
   LinearLayout layout = layoutOf(op.getValue());
   Access access = *accessOf(op);
@@ -333,41 +311,29 @@ LogicalResult ThreadEmitter::emitStore(StoreOp op) {
     if (owner)
       predicate = predicate ? arith::AndIOp::create(builder, loc, predicate, owner).getResult()
                             : owner;
-    auto stored = storeWords(address, pack(ArrayRef<Value>(values).slice(r, vector)), predicate);
+    SmallVector<Value> words = pack(ArrayRef<Value>(values).slice(r, vector));
+    auto [suffix, constraint] = asmType(words[0].getType());
+    if (words[0].getType().isInteger(8))
+      for (Value &word : words)
+        word = arith::ExtUIOp::create(builder, loc, builder.getI32Type(), word);
+    // Unpredicated stores are written the same way: one spelling to read.
+    std::string text = predicate ? "@$0 " : "";
+    unsigned next = predicate ? 1 : 0;
+    text += "st.global" + vectorSuffix(words.size()) + "." + suffix.str() + " [$" +
+            std::to_string(next) + "], " + operandList(next + 1, words.size()) + ";";
+    std::string constraints = predicate ? "b,l" : "l";
+    SmallVector<Value> operands;
+    if (predicate)
+      operands.push_back(predicate);
+    operands.push_back(address);
+    for (Value word : words) {
+      operands.push_back(word);
+      constraints += "," + constraint.str();
+    }
+    auto stored = assembly(builder, loc, TypeRange(), operands, text, constraints);
     stored->setAttr(kStoreAttr, builder.getI64IntegerAttr(r));
   }
   return success();
-}
-
-Value ThreadEmitter::placeOf(Value memory, ValueRange indices, int64_t r) {
-  auto type = cast<MemRefType>(memory.getType());
-  int64_t bytes = memoryBytes(type.getElementType());
-  SmallVector<int64_t> strides;
-  int64_t unused;
-  (void)type.getStridesAndOffset(strides, unused);
-  Value base = scalar(memory), at = constantIndex(0);
-  for (auto [index, stride] : llvm::zip(indices, strides)) {
-    if (stride == 0)
-      continue;
-    Value i = isa<RankedTensorType>(index.getType()) ? registers(index)[r] : scalar(index);
-    Value part = arith::MulIOp::create(builder, loc, i, constantIndex(stride * bytes));
-    at = arith::AddIOp::create(builder, loc, at, part);
-  }
-  Value offset = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), at);
-  return LLVM::GEPOp::create(builder, loc, base.getType(), builder.getI8Type(), base,
-                             ArrayRef<LLVM::GEPArg>{offset});
-}
-
-void ThreadEmitter::emitScatter(ScatterOp op) {
-  LinearLayout layout = layoutOf(op.getValue());
-  Value owner = isOwner(layout);
-  Registers values = registers(op.getValue());
-  for (int64_t r = 0; r < layout.registerCount(); ++r) {
-    Value predicate = op.getMask() ? registers(op.getMask())[r] : owner;
-    if (op.getMask() && owner)
-      predicate = arith::AndIOp::create(builder, loc, predicate, owner);
-    storeWords(placeOf(op.getMemory(), op.getIndices(), r), pack(values[r]), predicate);
-  }
 }
 
 LogicalResult ThreadEmitter::emitGather(GatherOp op) {
@@ -375,10 +341,25 @@ LogicalResult ThreadEmitter::emitGather(GatherOp op) {
   auto memory = cast<MemRefType>(op.getMemory().getType());
   Type element = memory.getElementType(), type = memoryType(element, builder);
   int64_t bytes = memoryBytes(element);
+  SmallVector<int64_t> strides;
+  int64_t unused;
+  (void)memory.getStridesAndOffset(strides, unused);
+  Value base = scalar(op.getMemory());
   Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+  auto isTile = [](Value value) { return isa<RankedTensorType>(value.getType()); };
   Registers values;
   for (int64_t r = 0; r < layout.registerCount(); ++r) {
-    Value address = placeOf(op.getMemory(), op.getIndices(), r);
+    Value at = constantIndex(0);
+    for (auto [index, stride] : llvm::zip(op.getIndices(), strides)) {
+      if (stride == 0)
+        continue;
+      Value i = isTile(index) ? registers(index)[r] : scalar(index);
+      Value part = arith::MulIOp::create(builder, loc, i, constantIndex(stride * bytes));
+      at = arith::AddIOp::create(builder, loc, at, part);
+    }
+    Value offset = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), at);
+    Value address = LLVM::GEPOp::create(builder, loc, base.getType(), builder.getI8Type(), base,
+                                        ArrayRef<LLVM::GEPArg>{offset});
     auto load = [&]() -> Value {
       return LLVM::LoadOp::create(builder, loc, type, address, bytes);
     };

@@ -99,7 +99,6 @@ static std::optional<Stream> streamOf(scf::ForOp loop, LoadOp load, int64_t warp
 static void pipeline(scf::ForOp loop, int64_t stages, int64_t warps) {
   bool stores = false;
   loop.walk([&](StoreOp) { stores = true; });
-  loop.walk([&](ScatterOp) { stores = true; });
   if (stores)
     return;
   SmallVector<Stream> streams;

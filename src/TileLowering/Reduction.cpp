@@ -33,7 +33,8 @@ static Group combine(OpBuilder &builder, ReduceOp op, const Group &a, const Grou
   return result;
 }
 
-Value nova::tile::butterfly(OpBuilder &builder, Location loc, Value value, int64_t mask) {
+/// A scalar of any type from the lane whose number differs in `mask`.
+static Value butterfly(OpBuilder &builder, Location loc, Value value, int64_t mask) {
   auto i32 = builder.getI32Type();
   auto constant = [&](int64_t number) -> Value {
     return arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(number));

@@ -40,7 +40,6 @@ struct SinkTiles : ::nova::impl::SinkTilesBase<SinkTiles> {
     Operation *end = nullptr;
     for (Operation &op : block) {
       op.walk([&](StoreOp) { end = &op; });
-      op.walk([&](ScatterOp) { end = &op; });
       if (end)
         break;
     }

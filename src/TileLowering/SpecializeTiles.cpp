@@ -482,7 +482,6 @@ void Specialization::run() {
   Operation *end = nullptr;
   for (Operation &op : *home) {
     op.walk([&](StoreOp) { end = &op; });
-    op.walk([&](ScatterOp) { end = &op; });
     if (end)
       break;
     auto loop = dyn_cast<scf::ForOp>(op);

@@ -221,7 +221,6 @@ LogicalResult ThreadEmitter::emit(Operation *op) {
       .Case([&](LoadOp load) { return emitLoad(load); })
       .Case([&](StoreOp store) { return emitStore(store); })
       .Case([&](GatherOp gather) { return emitGather(gather); })
-      .Case([&](ScatterOp scatter) { return emitScatter(scatter), success(); })
       .Case([&](ReduceOp reduce) { return emitReduce(reduce); })
       .Case([&](ScanOp scan) { return emitScan(scan), success(); })
       .Case([&](DotOp dot) { return emitDot(dot); })

@@ -46,9 +46,6 @@ mlir::LLVM::InlineAsmOp assembly(mlir::OpBuilder &builder, mlir::Location loc, m
                                  mlir::ValueRange operands, llvm::StringRef text,
                                  llvm::StringRef constraints, bool sideEffects = true);
 
-/// A scalar of any type from the lane whose number differs in `mask`.
-mlir::Value butterfly(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, int64_t mask);
-
 /// What a thread holds of a tile: one scalar for each register of its layout.
 using Registers = llvm::SmallVector<mlir::Value>;
 
@@ -121,11 +118,6 @@ private:
   mlir::LogicalResult emitLoad(LoadOp op);
   mlir::LogicalResult emitStore(StoreOp op);
   mlir::LogicalResult emitGather(GatherOp op);
-  void emitScatter(ScatterOp op);
-  /// Where register `r` of a tile lies whose elements are at computed places.
-  mlir::Value placeOf(mlir::Value memory, mlir::ValueRange indices, int64_t r);
-  /// Writes `words` as one access, under a predicate (null: always).
-  mlir::LLVM::InlineAsmOp storeWords(mlir::Value address, llvm::SmallVector<mlir::Value> words, mlir::Value predicate);
 
   // --- SharedMemory.cpp
   void emitConvert(ConvertOp op);
@@ -212,9 +204,6 @@ private:
 
   // --- Scan.cpp
   void emitScan(ScanOp op);
-  /// Lines that threads hold whole, or the one line that all hold together.
-  Registers scanLines(const Registers &values, const LinearLayout &layout, unsigned dim);
-  Registers scanTogether(const Registers &values, const LinearLayout &layout);
 
   // --- Product.cpp, ProductOperand.cpp
   mlir::LogicalResult emitDot(DotOp op);

@@ -189,7 +189,7 @@ void Emitter::openRoot() {
     const Axis &axis = axes[id];
     int64_t bounds = axis.ragged() ? 1 : 0;
     if (axis.streamed())
-      continue; // its loop has the place
+      continue;
     if (axis.local() || axis.chunks() <= 1)
       root.places[id] = {index(&root, 0), bounds};
     else if (axis.tile == 1)
@@ -216,9 +216,6 @@ LogicalResult Emitter::storeResults() {
   using Group = SmallVector<OpOperand *>;
   llvm::MapVector<SmallVector<AxisId>, Group, std::map<SmallVector<AxisId>, unsigned>> groups;
   for (OpOperand &result : back->getOpOperands()) {
-    // Written where it goes, by a program of its own.
-    if (result.get().getDefiningOp<SortStepOp>())
-      continue;
     SmallVector<AxisId> streamed;
     for (AxisId axis : axes.ofValue(result.get()))
       if (axis != kNoAxis && axes[axis].streamed())
@@ -264,11 +261,6 @@ LogicalResult Emitter::storeResults() {
   for (auto [result, tile] : llvm::zip_equal(whole, *wholeTiles))
     if (failed(store(*result, &root, tile)))
       return failure();
-  for (auto step : kernel.getBody().front().getOps<SortStepOp>()) {
-    builder.setLoc(step.getLoc());
-    if (failed(sortStep(step)))
-      return failure();
-  }
   return success();
 }
 

@@ -135,14 +135,6 @@ SmallVector<HalfPlane> ReductionEmitter::idle() const {
 
 /// Begin and end of the loop along `axis` outside of which no member contributes.
 std::pair<Value, Value> Emitter::bounds(AxisId axis, Scope *scope, ArrayRef<SmallVector<HalfPlane>> idle) {
-  if (!axes[axis].local()) {
-    // As many of them as the grid point takes.
-    Value first = arith::MulIOp::create(at(scope), point[axes[axis].space], index(scope, axes[axis].serial));
-    Value last = arith::AddIOp::create(at(scope), first, index(scope, axes[axis].serial));
-    if (axes[axis].extent % axes[axis].serial)
-      last = arith::MinSIOp::create(at(scope), last, index(scope, axes[axis].extent));
-    return {first, last};
-  }
   Value begin, end;
   bool cutsBegin = !idle.empty(), cutsEnd = !idle.empty();
   for (ArrayRef<HalfPlane> planes : idle) {

@@ -164,10 +164,6 @@ void Collapser::collect() {
       for (OpOperand *list : {&sum.getOrderMutable(), &sum.getBoundsMutable()})
         read(*list, {kApart});
       lists.push_back(positions);
-    } else if (auto step = dyn_cast<SortStepOp>(op)) {
-      setApart(axes.ofLoop(&op, 0));
-      for (OpOperand &operand : step->getOpOperands())
-        read(operand, {kApart});
     } else if (isa<ScatterOp>(op)) {
       for (AxisId axis : axes.ofValue(op.getResult(0)))
         setApart(axis);

@@ -41,7 +41,6 @@ public:
   void collectConcat(tensor::ConcatOp op);
   void collectCumsum(CumsumOp op);
   void collectIndexPut(IndexPutOp op);
-  void collectSortStep(SortStepOp op);
   void collectSegmentSum(SegmentSumOp op);
   LogicalResult collectScatter(ScatterOp op);
   /// Each dimension from `first` of `value`, unless it has no axes, is that of
@@ -160,16 +159,6 @@ void Analysis::collectIndexPut(IndexPutOp op) {
   sameDims(op.getInit(), result);
 }
 
-/// Its digits are the space: no result runs along them.
-void Analysis::collectSortStep(SortStepOp op) {
-  Key pairs = key(op, 0, extentOf(op.getKeys(), 0)), digits = key(op, 1, op.getBuckets());
-  reduced.push_back(pairs);
-  single.push_back(digits);
-  for (Value value : {op.getKeys(), op.getValues(), op.getSortedKeys(), op.getSortedValues()})
-    if (hasAxes(value))
-      equal(key(value, 0), pairs);
-}
-
 void Analysis::collectSegmentSum(SegmentSumOp op) {
   Value result = op.getResult();
   unsigned count = positionRank(op);
@@ -218,7 +207,6 @@ LogicalResult Analysis::collect() {
             .Case([&](CumsumOp cumsum) { return collectCumsum(cumsum), success(); })
             .Case([&](IndexPutOp put) { return collectIndexPut(put), success(); })
             .Case([&](ScatterOp scatter) { return collectScatter(scatter); })
-            .Case([&](SortStepOp step) { return collectSortStep(step), success(); })
             .Case([&](SegmentSumOp sum) { return collectSegmentSum(sum), success(); })
             .Case<tensor::EmptyOp, linalg::FillOp, arith::ConstantOp, func::ReturnOp>([](auto) { return success(); })
             .Default([&](Operation *other) -> LogicalResult {
@@ -241,13 +229,6 @@ LogicalResult Analysis::bind() {
   auto sizes = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::space);
   if (!sizes)
     return refuse(kernel, kernel) << "expected attribute " << attr::space;
-  for (auto step : kernel.getBody().front().getOps<SortStepOp>()) {
-    if (sizes.size() != 1 || sizes[0] != (int64_t)step.getBuckets())
-      return refuse(kernel, step) << "a space of [" << sizes.asArrayRef() << "], expected [" << step.getBuckets()
-                                  << "]: its buckets";
-    if (step.getBuckets() > 1)
-      space.insert({leader(Key{step.getOperation(), 1}), 0});
-  }
   Operation *back = kernel.getBody().front().getTerminator();
   for (OpOperand &operand : back->getOpOperands()) {
     unsigned r = operand.getOperandNumber();
@@ -392,7 +373,7 @@ LogicalResult Axes::readTiles(func::FuncOp kernel) {
                                     << ", expected a power of two times 1, 3, 5 or 7";
   for (Axis &axis : axes)
     if (!axis.local())
-      (axis.single ? axis.serial : axis.tile) = spaceTile[axis.space];
+      axis.tile = spaceTile[axis.space];
   auto localTile = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::localTile);
   AxisList local = localAxes();
   if (!localTile || localTile.size() != (int64_t)local.size())

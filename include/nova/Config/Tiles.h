@@ -38,6 +38,8 @@ struct AxisDesc {
   /// Data says which position along it is meant: of what is reduced, few
   /// positions contribute to one tile.
   bool selected = false;
+  /// Of the grid: a grid point has one position along it.
+  bool single = false;
 };
 
 /// What multiplies, if the tile holds whole instructions; FMA else.

@@ -301,35 +301,6 @@ def Nova_IndexPutOp : Nova_InferredOp<"index_put"> {
   let results = (outs Nova_Tensor:$result);
 }
 
-def Nova_SortStepOp : Nova_InferredOp<"sort_step"> {
-  let summary = "keys and values in the stable order of one digit of the keys";
-  let description = [{
-    One step of a radix sort of N pairs: the digit of a key, which is not negative,
-    is (key / divisor) mod buckets; pairs with a lower digit come first, those with
-    equal ones stay in their order. Steps for all digits, from the lowest to the
-    highest, sort.
-
-    In a kernel the digits are the one dimension of the space: a grid point writes
-    the pairs that have its digit, wherever they go.
-  }];
-  let arguments = (ins Nova_Tensor:$keys, Nova_Tensor:$values, I64Attr:$divisor, I64Attr:$buckets);
-  let results = (outs Nova_Tensor:$sortedKeys, Nova_Tensor:$sortedValues);
-}
-
-def Nova_SegmentSumOp : Nova_InferredOp<"segment_sum"> {
-  let summary = "init, then result[r, b] += updates[order[j], b] for bounds[r] <= j < bounds[r + 1]";
-  let description = [{
-    What nova.index_put with `accumulate` computes where it is known which updates
-    each row takes. `r` numbers the first `rows` dimensions of init, row-major;
-    `order` holds numbers of positions, those of the leading dimensions of updates,
-    row-major. Sums are added in the order of j, in float32 where elements have fewer
-    bits. `bounds` does not decrease.
-  }];
-  let arguments = (ins Nova_Tensor:$init, Nova_Tensor:$updates, Nova_Tensor:$order, Nova_Tensor:$bounds,
-                       I64Attr:$rows);
-  let results = (outs Nova_Tensor:$result);
-}
-
 //===----------------------------------------------------------------------===//
 // Contractions
 //===----------------------------------------------------------------------===//

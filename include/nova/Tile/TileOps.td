@@ -89,20 +89,6 @@ def Tile_GatherOp : Tile_Op<"gather", [AttrSizedOperandSegments, MemoryEffects<[
   let hasVerifier = 1;
 }
 
-def Tile_ScatterOp : Tile_Op<"scatter", [AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
-  let summary = "writes a tile to computed places of memory";
-  let description = [{
-    The reverse of `tile.gather`: each element goes where its indices say, and where
-    `mask` is false nowhere. No two elements of a tile go to one place.
-  }];
-  let arguments = (ins Tile_Tile:$value, AnyMemRef:$memory, Variadic<AnyType>:$indices, Optional<Tile_Tile>:$mask);
-  let assemblyFormat = [{
-    $value `,` $memory `[` $indices `:` type($indices) `]` (`mask` $mask^ `:` type($mask))?
-    attr-dict `:` type($value) `,` type($memory)
-  }];
-  let hasVerifier = 1;
-}
-
 def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
   let summary = "repeats a tile along new dimensions, and reorders the others";
   let description = [{

@@ -13,7 +13,7 @@
 #ifndef NOVA_TRANSFORMS_KERNELAXES_H
 #define NOVA_TRANSFORMS_KERNELAXES_H
 
-#include "nova/IR/Nova.h"
+#include "nova/IR/NovaKernelOps.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -49,15 +49,12 @@ struct Axis {
   bool scanned = false;
   /// Whoever goes along it goes element by element: its tile is 1.
   bool single = false;
-  /// Tiles that one grid point takes, one after the other (more than one only where
-  /// it is single).
-  int64_t serial = 1;
   /// Its tile is that of another axis, of which it is a part (tensor.concat).
   AxisId partOf = kNoAxis;
 
   bool local() const { return space < 0; }
   /// Taken in chunks, by a loop.
-  bool streamed() const { return local() ? tile < extent : serial > 1; }
+  bool streamed() const { return local() && tile < extent; }
   /// A tile may hang over the axis' end.
   bool ragged() const { return tile > 1 && extent % tile != 0; }
   int64_t chunks() const { return (extent + tile - 1) / tile; }
@@ -80,8 +77,7 @@ public:
   AxisId ofDim(mlir::Value value, unsigned dim) const;
   /// Loops of a generic. A movement's are its positions: of the index tensors,
   /// then of the updates (nova.index_put), of the updates (nova.segment_sum), or the
-  /// one along its dimension (nova.scatter); of a nova.sort_step the pairs, and the
-  /// digits.
+  /// one along its dimension (nova.scatter).
   AxisId ofLoop(mlir::Operation *op, unsigned loop) const;
   /// Axis of each dimension of what `operand` reads or writes: kNoAxis also for
   /// a constant index.

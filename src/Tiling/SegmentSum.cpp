@@ -1,23 +1,17 @@
-//===- Sorting.cpp - Steps of radix sorts, sums of segments ----------------===//
+//===- SegmentSum.cpp - Sums of updates whose places in a list are known ---===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A step of a sort: each grid point is one digit and goes through all keys. It
-// counts those with a lower digit, which is where its own begin, and writes its own
-// one behind the other: a running sum says which is how many-th. Nobody waits for
-// anybody, and equal digits stay in their order.
-//
-// A sum of segments: a grid point takes its rows one after the other. Most segments
-// are short; of long ones several updates are on their way at once, while the
-// additions stay in their order.
+// A grid point has one row and some of its columns. Most segments are short; of long
+// ones several updates are on their way at once, while the additions stay in order.
 //
 //===----------------------------------------------------------------------===//
 #include "Emitter.h"
 
-#include "nova/IR/Nova.h"
+#include "nova/IR/NovaKernelOps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/STLExtras.h"
@@ -29,103 +23,13 @@ using namespace nova;
 using namespace nova::tiling;
 
 /// Registers of a thread for updates that are on their way, and so many of them.
-static constexpr int64_t kRegistersInFlight = 64, kMostInFlight = 8;
+static constexpr int64_t kRegistersInFlight = 96, kMostInFlight = 16;
 
 static Value sumOf(OpBuilder &b, Location loc, Value x, Value y) {
   if (isa<FloatType>(getElementTypeOrSelf(x.getType())))
     return arith::AddFOp::create(b, loc, x, y);
   return arith::AddIOp::create(b, loc, x, y);
 }
-
-Value Emitter::asIndex(Scope *scope, Value value) {
-  Type type = builder.getIndexType();
-  if (auto tile = dyn_cast<RankedTensorType>(value.getType()))
-    type = tile.clone(type);
-  return arith::IndexCastOp::create(at(scope), type, value);
-}
-
-//===----------------------------------------------------------------------===//
-// Steps of sorts
-//===----------------------------------------------------------------------===//
-
-LogicalResult Emitter::sortStep(Operation *op) {
-  auto step = cast<SortStepOp>(op);
-  AxisId along = axes.ofLoop(op, 0), digits = axes.ofLoop(op, 1);
-  if (along == kNoAxis || axes[along].tile < 2)
-    return refuse(kernel, op) << "tiles of one pair, expected several";
-  if (digits != kNoAxis && axes[digits].streamed())
-    return refuse(kernel, op) << "grid points of " << axes[digits].serial << " digits, expected 1";
-  AxisList pairs{along};
-  Type i32 = builder.getI32Type();
-  auto number = [&](Scope *scope, int64_t value) {
-    return Tile{constant(scope, builder.getI32IntegerAttr(value)), {}};
-  };
-  Value mine = arith::IndexCastOp::create(at(&root), i32, digits == kNoAxis ? index(&root, 0) : place(digits, &root).offset);
-  // 1 where the digit compares like this with mine, else 0.
-  auto flags = [&](Scope *scope, arith::CmpIPredicate predicate) -> FailureOr<std::pair<Value, Value>> {
-    auto keys = emit(step.getKeys(), pairs, scope, pairs);
-    if (failed(keys))
-      return failure();
-    Tile divisor = number(scope, step.getDivisor()), buckets = number(scope, step.getBuckets());
-    Tile mask = apply(scope, {*keys, divisor, buckets, Tile{mine, {}}}, pairs,
-                      [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                        Value digit = v[0];
-                        if (step.getDivisor() > 1)
-                          digit = arith::DivUIOp::create(b, digit, v[1]);
-                        digit = arith::RemUIOp::create(b, digit, v[2]);
-                        return arith::CmpIOp::create(b, predicate, digit, v[3]);
-                      });
-    Value where = expanded(scope, mask, pairs);
-    if (Value inside = this->mask(scope, pairs))
-      where = arith::AndIOp::create(at(scope), where, inside);
-    Value ones = expanded(scope, number(scope, 1), pairs), zeros = expanded(scope, number(scope, 0), pairs);
-    return std::pair(where, arith::SelectOp::create(at(scope), where, ones, zeros).getResult());
-  };
-  auto add = [&](OpBuilder &b, Value x, Value y) { return sumOf(b, op->getLoc(), x, y); };
-  AxisList streamed;
-  if (axes[along].streamed())
-    streamed.push_back(along);
-
-  auto lower = loop(streamed, &root, expanded(&root, number(&root, 0), pairs), {op},
-                    [&](Scope *scope, ValueRange counts) -> FailureOr<SmallVector<Value>> {
-                      auto some = flags(scope, arith::CmpIPredicate::ult);
-                      if (failed(some))
-                        return failure();
-                      return SmallVector<Value>{sumOf(at(scope), op->getLoc(), counts[0], some->second)};
-                    });
-  if (failed(lower))
-    return failure();
-  Value begin = folded(&root, lower->front(), add);
-  auto done = loop(streamed, &root, begin, {op}, [&](Scope *scope, ValueRange next) -> FailureOr<SmallVector<Value>> {
-    auto some = flags(scope, arith::CmpIPredicate::eq);
-    if (failed(some))
-      return failure();
-    auto [where, ones] = *some;
-    Value count = tile::ScanOp::create(at(scope), ones.getType(), ones, 0);
-    Tile to = apply(scope, {Tile{count, pairs}, Tile{next[0], {}}, number(scope, 1)}, pairs,
-                    [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                      return arith::SubIOp::create(b, arith::AddIOp::create(b, v[0], v[1]), v[2]);
-                    });
-    Value at = asIndex(scope, to.value);
-    for (auto [from, result] : {std::pair(step.getKeys(), step.getSortedKeys()),
-                                std::pair(step.getValues(), step.getSortedValues())}) {
-      auto tile = emit(from, pairs, scope, pairs);
-      if (failed(tile))
-        return failure();
-      Value whole = expanded(scope, *tile, pairs);
-      for (OpOperand &use : result.getUses())
-        if (isa<func::ReturnOp>(use.getOwner()))
-          tile::ScatterOp::create(this->at(scope), whole, program.getArgument(kernel.getNumArguments() + use.getOperandNumber()),
-                                  ValueRange{at}, where);
-    }
-    return SmallVector<Value>{sumOf(this->at(scope), op->getLoc(), next[0], folded(scope, ones, add))};
-  });
-  return success(succeeded(done));
-}
-
-//===----------------------------------------------------------------------===//
-// Sums of segments
-//===----------------------------------------------------------------------===//
 
 FailureOr<Value> Emitter::entry(Operation *op, Value list, Value where, Scope *scope) {
   auto argument = dyn_cast<BlockArgument>(list);
@@ -134,7 +38,12 @@ FailureOr<Value> Emitter::entry(Operation *op, Value list, Value where, Scope *s
   auto type = RankedTensorType::get({}, getElementTypeOrSelf(list.getType()));
   Value tile = tile::LoadOp::create(at(scope), type, program.getArgument(argument.getArgNumber()), ValueRange{where},
                                     Value(), ArrayRef<int64_t>(), ArrayRef<int64_t>());
-  return asIndex(scope, unwrapped(scope, tile, {}).value);
+  Value number = unwrapped(scope, tile, {}).value;
+  if (number.getType().isInteger(64)) {
+    Value low = constant(scope, builder.getI64IntegerAttr(UINT32_MAX));
+    number = arith::AndIOp::create(at(scope), number, low);
+  }
+  return arith::IndexCastOp::create(at(scope), builder.getIndexType(), number).getResult();
 }
 
 LogicalResult Emitter::segmentSum(Operation *op, Scope *scope, ArrayRef<AxisId> order) {
