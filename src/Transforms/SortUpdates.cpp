@@ -92,7 +92,7 @@ private:
   SmallVector<int64_t> runShape() const {
     return padded > run ? SmallVector<int64_t>{padded / run, run} : SmallVector<int64_t>{run};
   }
-  RankedTensorType entries() const { return RankedTensorType::get({padded}, IntegerType::get(kernel.getContext(), 64)); }
+  RankedTensorType entries() { return RankedTensorType::get({padded}, IntegerType::get(kernel.getContext(), 64)); }
 
   func::FuncOp kernel;
   IndexPutOp put;

@@ -106,7 +106,6 @@ def main():
             tensors[f"in/x{len(lists) + 1}"] = (NAMES[dtype], positions + inner, packed(dtype, values))
             write(folder / "data.safetensors", tensors)
             (folder / "graph.json").write_text(json.dumps(b.finish(name)))
-            for target in ("sm_80,host",):
             bundle = folder / "step.nova"
             commands = [["compile", folder / "graph.json", "-o", bundle, "--target", "sm_80,host", "--no-cache"]]
             for how in (["--simulate", "--interleavings", "2"], []):
