@@ -73,15 +73,17 @@ LogicalResult Emitter::segmentSum(Operation *op, Scope *scope, ArrayRef<AxisId> 
       to = tile.clone(to);
     return arith::ExtFOp::create(at(inner), to, value);
   };
-  auto update = [&](Scope *inner, Value j) -> FailureOr<Value> {
-    auto position = entry(op, sum.getOrder(), j, inner);
-    if (failed(position))
-      return failure();
+  // Of entry j, or of the last one.
+  int64_t entries = cast<RankedTensorType>(sum.getOrder().getType()).getDimSize(0);
+  auto positionOf = [&](Scope *inner, Value j) {
+    return entry(op, sum.getOrder(), arith::MinSIOp::create(at(inner), j, index(inner, entries - 1)), inner);
+  };
+  auto update = [&](Scope *inner, Value position) -> FailureOr<Value> {
     Scope view;
     view.parent = inner;
     view.viewOf = inner;
     view.targets = inner->targets;
-    Value rest = *position;
+    Value rest = position;
     for (unsigned k = positions.size(); k-- > 0;) {
       if (updateDims[k] == kNoAxis)
         continue;
@@ -96,21 +98,37 @@ LogicalResult Emitter::segmentSum(Operation *op, Scope *scope, ArrayRef<AxisId> 
       return failure();
     return wide(inner, out.empty() ? tile->value : expanded(inner, *tile, out));
   };
+  // Carries the positions of the next updates: they are known when these are waited for.
   auto taking = [&](Value from, Value to, int64_t count, Value before) -> FailureOr<Value> {
-    auto sums = this->count(from, to, count, scope, before, {op},
+    auto positionsFrom = [&](Scope *inner, Value first, SmallVector<Value> &list) -> LogicalResult {
+      for (int64_t i = 0; i < count; ++i) {
+        Value j = i ? arith::AddIOp::create(at(inner), first, index(inner, i)).getResult() : first;
+        auto position = positionOf(inner, j);
+        if (failed(position))
+          return failure();
+        list.push_back(*position);
+      }
+      return success();
+    };
+    SmallVector<Value> start{before};
+    if (failed(positionsFrom(scope, from, start)))
+      return failure();
+    auto sums = this->count(from, to, count, scope, start, {op},
                             [&](Scope *inner, Value first, ValueRange state) -> FailureOr<SmallVector<Value>> {
-                              SmallVector<Value> updates;
-                              for (int64_t i = 0; i < count; ++i) {
-                                Value j = i ? arith::AddIOp::create(at(inner), first, index(inner, i)).getResult() : first;
-                                auto next = update(inner, j);
-                                if (failed(next))
+                              SmallVector<Value> updates, next{Value()};
+                              for (Value position : state.drop_front()) {
+                                auto tile = update(inner, position);
+                                if (failed(tile))
                                   return failure();
-                                updates.push_back(*next);
+                                updates.push_back(*tile);
                               }
-                              Value all = state[0];
-                              for (Value next : updates)
-                                all = sumOf(at(inner), op->getLoc(), all, next);
-                              return SmallVector<Value>{all};
+                              Value after = arith::AddIOp::create(at(inner), first, index(inner, count));
+                              if (failed(positionsFrom(inner, after, next)))
+                                return failure();
+                              next[0] = state[0];
+                              for (Value tile : updates)
+                                next[0] = sumOf(at(inner), op->getLoc(), next[0], tile);
+                              return next;
                             });
     if (failed(sums))
       return failure();
