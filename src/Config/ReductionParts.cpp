@@ -18,7 +18,7 @@ static constexpr int64_t kLeastDepth = 32;
 static constexpr int64_t kLeastProductDepth = 256;
 static constexpr int64_t kMostProductParts = 16;
 /// Two launches must be better than one by what the model can tell.
-static constexpr double kGain = 0.9;
+static constexpr double kGain = 0.95;
 
 /// As many products of a part of the depth, each.
 static TileProblem product(const ReductionDesc &desc, int64_t parts) {

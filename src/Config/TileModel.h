@@ -24,6 +24,13 @@ struct Demand {
   double products = 0, arithmetic = 0, shared = 0, l2 = 0;
 };
 
+/// Shared memory of a multiprocessor moves this in a clock: 32 banks of 4 bytes (CUDA
+/// C++ Programming Guide, "Shared Memory").
+inline constexpr double kSharedBytesPerClock = 128;
+inline constexpr int64_t kRegisterGranule = 8;
+/// Registers of a left operand of wgmma, one step of 128 bytes.
+inline constexpr int64_t kLeftOperand = 16;
+
 /// Shared memory that the driver takes for itself, for each block.
 inline constexpr int64_t kReservedSharedBytes = 1024;
 
@@ -53,6 +60,7 @@ private:
   void addProducts(Demand &demand) const;
   void addWarpgroupProduct(const ContractionDesc &contraction, Demand &demand) const;
   int64_t warpgroupSharedBytes() const;
+  int64_t warpgroupProductRegisters() const;
   int64_t registers() const;
   int64_t sharedBytes() const;
   int64_t unrolledFmas() const;

@@ -15,6 +15,9 @@
 // result (arguments updated in place): all that a group loads comes before the
 // first of its stores. Other groups touch other places.
 //
+// Nobody but this knows that loads may pass stores. So that a group does not wait for
+// memory each time, loads run some groups ahead, as far as a few registers go.
+//
 // Conversions of layout within warps go piece by piece through shared memory. What a
 // piece does (synchronise, write, synchronise, read) is a unit that moves as a whole.
 //
@@ -28,6 +31,10 @@
 using namespace mlir;
 using namespace nova;
 using namespace nova::tile;
+
+/// How far loads run ahead of the stores that need them.
+static constexpr int64_t kRegistersAhead = 16;
+static constexpr size_t kGroupsAhead = 8;
 
 static bool isGlobalLoad(Operation *op) {
   if (op->hasAttr(kLoadAttr))
@@ -58,6 +65,8 @@ public:
       if (movable.erase(member))
         member->moveBefore(end);
   }
+  /// The loads of global memory that `op` needs and that have not been placed.
+  void findLoads(Operation *op, SmallVectorImpl<Operation *> &loads);
   bool isLeft(Operation *op) const { return movable.contains(op); }
 
 private:
@@ -104,6 +113,39 @@ void Placement::placeOperands(Operation *op) {
   }
 }
 
+void Placement::findLoads(Operation *op, SmallVectorImpl<Operation *> &loads) {
+  SmallVector<Operation *> todo{op};
+  DenseSet<Operation *> seen;
+  while (!todo.empty()) {
+    Operation *next = todo.pop_back_val();
+    for (Operation *member : next == op ? SmallVector<Operation *>{op} : together(next)) {
+      if (isGlobalLoad(member) && !llvm::is_contained(loads, member))
+        loads.push_back(member);
+      for (Value operand : member->getOperands())
+        if (Operation *producer = operand.getDefiningOp())
+          if (movable.contains(producer) && seen.insert(producer).second)
+            todo.push_back(producer);
+    }
+  }
+}
+
+/// Registers that the results of `loads` take.
+static int64_t registersOf(ArrayRef<Operation *> loads) {
+  int64_t bits = 0;
+  auto widthOf = [](Type type) -> int64_t {
+    if (auto vector = dyn_cast<VectorType>(type))
+      return vector.getNumElements() * vector.getElementTypeBitWidth();
+    return type.isIntOrFloat() ? type.getIntOrFloatBitWidth() : 64;
+  };
+  for (Operation *load : loads)
+    for (Type type : load->getResultTypes()) {
+      auto record = dyn_cast<LLVM::LLVMStructType>(type);
+      for (Type part : record ? record.getBody() : ArrayRef<Type>(type))
+        bits += std::max<int64_t>(32, widthOf(part));
+    }
+  return bits / 32;
+}
+
 void nova::tile::orderStores(Block &block, llvm::function_ref<bool(Operation *)> isPinned) {
   // The end of the block in which nothing but this happens.
   SmallVector<Operation *> stores, pinned;
@@ -142,11 +184,32 @@ void nova::tile::orderStores(Block &block, llvm::function_ref<bool(Operation *)>
   std::map<int64_t, SmallVector<Operation *>> groups;
   for (Operation *store : stores)
     groups[positionOf(store) / width].push_back(store);
-  for (auto &[position, group] : groups) {
-    for (Operation *store : group)
+  SmallVector<SmallVector<Operation *>> ordered;
+  for (auto &[position, group] : groups)
+    ordered.push_back(std::move(group));
+  size_t loaded = 0; // groups whose loads stand
+  SmallVector<int64_t> ahead; // registers of each of them
+  int64_t inFlight = 0;
+  for (size_t g = 0; g < ordered.size(); ++g) {
+    while (loaded < ordered.size() &&
+           (loaded <= g || (inFlight < kRegistersAhead && loaded - g <= kGroupsAhead))) {
+      SmallVector<Operation *> loads;
+      for (Operation *store : ordered[loaded])
+        placement.findLoads(store, loads);
+      // In the order in which they stood: neighbours in memory follow each other.
+      llvm::sort(loads, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+      ahead.push_back(registersOf(loads));
+      inFlight += ahead.back();
+      for (Operation *load : loads)
+        if (placement.isLeft(load))
+          placement.place(load);
+      ++loaded;
+    }
+    for (Operation *store : ordered[g])
       placement.placeOperands(store);
-    for (Operation *store : group)
+    for (Operation *store : ordered[g])
       store->moveBefore(end);
+    inFlight -= ahead[g];
   }
   // What no store needs would now stand before what it uses.
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))

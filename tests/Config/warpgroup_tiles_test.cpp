@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <tuple>
 
 using namespace nova;
 using namespace nova::config;
@@ -96,8 +97,47 @@ TEST(WarpgroupTiles, AnOperandThatIsTurnedTakesSharedMemory) {
   EXPECT_GT(predict(outside, schedule, device("h200")).seconds, predict(inside, schedule, device("h200")).seconds);
 }
 
-TEST(WarpgroupTiles, LargeProductsTakeTheLargestTile) {
-  TileSchedule schedule = configureTiles(product(8192, 8192, 8192), device("h200")).candidates.front();
-  EXPECT_EQ(schedule.tile[0] * schedule.tile[1], 256 * 128) << describe(schedule);
-  EXPECT_EQ(schedule.warps, 8);
+TEST(WarpgroupTiles, LargeProductsTakeLargeTilesAndStay) {
+  for (ProductUnit unit : {ProductUnit::Tf32, ProductUnit::Half}) {
+    TileSchedule schedule = configureTiles(product(8192, 8192, 8192, unit), device("h200")).candidates.front();
+    EXPECT_GE(schedule.tile[0] * schedule.tile[1], 128 * 192) << describe(schedule);
+    EXPECT_EQ(schedule.teams * schedule.warps, 8) << describe(schedule);
+    EXPECT_EQ(schedule.persistentBlocks, device("h200").smCount) << describe(schedule);
+  }
+}
+
+/// What follows the products counts for more the fewer steps there are: teams hide it.
+TEST(WarpgroupTiles, ShortDepthsAreForTeams) {
+  for (ProductUnit unit : {ProductUnit::Tf32, ProductUnit::Half}) {
+    TileSchedule schedule = configureTiles(product(16384, 50304, 768, unit), device("h200")).candidates.front();
+    EXPECT_EQ(schedule.teams, 2) << describe(schedule);
+    EXPECT_EQ(schedule.warps, 4) << describe(schedule);
+  }
+}
+
+/// Blocks that have one tile each do not stay, and have no teams.
+TEST(WarpgroupTiles, FewTilesAreABlockEach) {
+  for (const TileSchedule &schedule : ofHopper(configureTiles(product(1024, 1024, 4096), device("h200")))) {
+    int64_t tiles = (1024 + schedule.tile[0] - 1) / schedule.tile[0] * ((1024 + schedule.tile[1] - 1) / schedule.tile[1]);
+    if (tiles <= device("h200").smCount) {
+      EXPECT_EQ(schedule.persistentBlocks, 0) << describe(schedule);
+      EXPECT_EQ(schedule.teams, 1) << describe(schedule);
+    }
+  }
+}
+
+/// What runs at once lies in a square of elements: bands of rows, of one height if that
+/// is near.
+TEST(WarpgroupTiles, TilesAreGoneThroughInBands) {
+  for (auto [m, n, k] : {std::tuple(16384, 50304, 768), std::tuple(50304, 768, 8192), std::tuple(4096, 4096, 4096)})
+    for (const TileSchedule &schedule : ofHopper(configureTiles(product(m, n, k), device("h200")))) {
+      int64_t rows = (m + schedule.tile[0] - 1) / schedule.tile[0], columns = (n + schedule.tile[1] - 1) / schedule.tile[1];
+      EXPECT_GE(schedule.rasterRows, 1) << describe(schedule);
+      EXPECT_LE(schedule.rasterRows, rows) << describe(schedule);
+      if (rows > 64 && columns > 64) {
+        int64_t height = schedule.rasterRows * schedule.tile[0], width = 132 / schedule.rasterRows * schedule.tile[1];
+        EXPECT_LE(height, 4 * width) << describe(schedule);
+        EXPECT_LE(width, 4 * height) << describe(schedule);
+      }
+    }
 }
