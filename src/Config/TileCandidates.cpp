@@ -46,6 +46,7 @@ public:
   void products();
   void rows();
   void selections();
+  void segments();
   void elements();
 
   std::vector<TileSchedule> found;
@@ -336,6 +337,27 @@ void Enumeration::selections() {
   }
 }
 
+/// One row each: as much of it as a block of few warps has registers for.
+void Enumeration::segments() {
+  for (int64_t most : {1024, 2048, 512, 256}) {
+    TileSchedule schedule = empty("sums of segments");
+    int64_t room = most;
+    for (unsigned axis : problem.innermost) {
+      if (problem.axes[axis].single || problem.axes[axis].local || room < 2)
+        continue;
+      schedule.tile[axis] = tileExtent(problem.axes[axis].extent, floorPowerOfTwo(room));
+      room /= schedule.tile[axis];
+    }
+    int64_t elements = 1;
+    for (int64_t tile : schedule.tile)
+      elements *= tile;
+    // Four neighbours to a thread; more warps only where there are so many.
+    for (int64_t warps : {4, 2, 1, 8})
+      if (warps == 1 || elements >= warps * 64)
+        add(schedule, {warps});
+  }
+}
+
 void Enumeration::elements() {
   for (int64_t most : {1024, 2048, 512, 256}) {
     TileSchedule schedule = empty("elements");
@@ -363,6 +385,8 @@ std::vector<TileSchedule> nova::config::enumerate(const TileProblem &problem, co
     enumeration.products();
   else if (any(&AxisDesc::selected))
     enumeration.selections();
+  else if (any(&AxisDesc::single))
+    enumeration.segments();
   else if (any(&AxisDesc::local))
     enumeration.rows();
   else

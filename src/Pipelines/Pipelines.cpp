@@ -9,6 +9,7 @@
 #include "nova/GpuCodegen/PtxEmitter.h"
 #include "nova/Target/Target.h"
 #include "nova/Transforms/Passes.h"
+#include "nova/Transforms/SortUpdates.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
@@ -102,6 +103,7 @@ void nova::buildStage(OpPassManager &manager, const PipelineOptions &options,
       split.device = device->name;
       split.precision = options.precision;
       manager.addPass(createSplitReductions(split));
+      manager.addPass(createSortUpdates());
       // Must run after reductions are split: the second halves are small and alike.
       if (!options.noFusion) {
         GroupKernelsOptions group;

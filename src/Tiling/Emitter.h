@@ -151,6 +151,10 @@ private:
   /// Index tensors' elements as indices; negative ones count from the end of
   /// `wrap` if that is not 0.
   mlir::FailureOr<Tile> indices(mlir::Value value, llvm::ArrayRef<AxisId> dims, Scope *scope, int64_t wrap);
+  // SegmentSum.cpp.
+  mlir::LogicalResult segmentSum(mlir::Operation *op, Scope *scope, llvm::ArrayRef<AxisId> order);
+  /// The lower 32 bits of an entry of a list, an argument of rank 1, as an index.
+  mlir::FailureOr<mlir::Value> entry(mlir::Operation *op, mlir::Value list, mlir::Value where, Scope *scope);
   /// `old` where not all of `matches` are true, else `update` or the sum of both.
   mlir::Value merged(Scope *scope, llvm::ArrayRef<Tile> matches, const Tile &update, const Tile &old,
                      bool accumulate);

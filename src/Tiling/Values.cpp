@@ -67,6 +67,7 @@ FailureOr<Tile> Emitter::emit(Value value, ArrayRef<AxisId> dims, Scope *scope, 
             .Case([&](tensor::ConcatOp) { return concat(op, place, order); })
             .Case([&](CumsumOp) { return cumsum(op, place, order); })
             .Case([&](ScatterOp) { return scatter(op, place, order); })
+            .Case([&](SegmentSumOp) { return segmentSum(op, place, order); })
             .Case([&](IndexPutOp) { return indexPut(op, place, order); });
     if (failed(ok))
       return failure();

@@ -180,6 +180,19 @@ private:
     problem.values.push_back(std::move(value));
   }
 
+  /// Axes of what a row's sum reads; each update is read once, by one of the rows.
+  config::AxisSet segmentAxes(SegmentSumOp sum, OpOperand &use) const {
+    AxisList dims = axes.ofValue(sum.getResult()), along;
+    if (&use == &sum.getInitMutable())
+      return axisSet(dims);
+    if (&use != &sum.getUpdatesMutable())
+      return {};
+    for (unsigned k = 0; k < positionRank(sum); ++k)
+      along.push_back(axes.ofLoop(sum, k));
+    along.append(dims.begin() + sum.getRows(), dims.end());
+    return axisSet(along);
+  }
+
   /// What products alone read comes through rings; all else is loaded where it is
   /// first needed. Readers along other axes read something else.
   void addArgument(BlockArgument argument) {
@@ -197,6 +210,8 @@ private:
         along = axisSet(axes.ofOperand(use));
       else if (generic) // data says which elements: one for each point
         along = loopAxes(generic, axes);
+      else if (auto sum = dyn_cast<SegmentSumOp>(user))
+        along = segmentAxes(sum, use);
       int64_t points = 1;
       for (unsigned axis : along)
         points *= axes[axis].extent;
@@ -261,8 +276,10 @@ config::TileProblem nova::describeTiles(func::FuncOp kernel, const Axes &axes, S
   config::TileProblem problem;
   // What has no tile of its own is shown as having nothing to divide.
   for (AxisId id = 0; id < (AxisId)axes.size(); ++id) {
-    bool free = !axes[id].single && axes[id].partOf == kNoAxis;
-    problem.axes.push_back({free ? axes[id].extent : 1, axes[id].local(), axes[id].reduced, axes[id].scanned, false, {}});
+    bool single = axes[id].single && !axes[id].local();
+    bool free = (!axes[id].single || single) && axes[id].partOf == kNoAxis;
+    problem.axes.push_back(
+        {free ? axes[id].extent : 1, axes[id].local(), axes[id].reduced, axes[id].scanned, false, single, {}});
   }
   kernel.walk([&](IndexPutOp op) {
     AxisList dims = axes.ofValue(op.getResult());

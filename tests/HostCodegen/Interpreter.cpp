@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "Interpreter.h"
 
-#include "nova/IR/Nova.h"
+#include "nova/IR/NovaKernelOps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -423,6 +423,19 @@ public:
           put(out.elements[out.linear(where)],
               updates.elements[updates.linear(at)], indexPut.getAccumulate());
       });
+    } else if (auto sum = dyn_cast<SegmentSumOp>(op)) {
+      out = get(sum.getInit());
+      Tensor &updates = get(sum.getUpdates()), &order = get(sum.getOrder()),
+             &bounds = get(sum.getBounds());
+      int64_t inner = 1;
+      for (int64_t d = sum.getRows(); d < (int64_t)out.shape.size(); ++d)
+        inner *= out.shape[d];
+      for (size_t r = 0; r + 1 < bounds.elements.size(); ++r)
+        for (int64_t j = bounds.elements[r].i; j < bounds.elements[r + 1].i; ++j)
+          for (int64_t b = 0; b < inner; ++b)
+            put(out.elements[r * inner + b],
+                updates.elements[(order.elements[j].i & UINT32_MAX) * inner + b],
+                true);
     } else if (!isa<tensor::EmptyOp>(op)) {
       unknown(op);
     }

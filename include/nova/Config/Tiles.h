@@ -38,6 +38,8 @@ struct AxisDesc {
   /// Data says which position along it is meant: of what is reduced, few
   /// positions contribute to one tile.
   bool selected = false;
+  /// Of the grid: a grid point has one position along it.
+  bool single = false;
   /// Of several kernels in one launch, which differ along this axis of the grid: the
   /// extent of each; `extent` is the longest. Empty: there is one.
   std::vector<int64_t> members;

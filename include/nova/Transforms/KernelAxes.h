@@ -13,6 +13,8 @@
 #ifndef NOVA_TRANSFORMS_KERNELAXES_H
 #define NOVA_TRANSFORMS_KERNELAXES_H
 
+#include "nova/IR/NovaKernelOps.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/ADT/DenseMap.h"
@@ -61,6 +63,9 @@ struct Axis {
   int64_t chunks() const { return (extent + tile - 1) / tile; }
 };
 
+/// Dimensions of the updates that number positions.
+unsigned positionRank(SegmentSumOp op);
+
 class Axes {
 public:
   /// Finds the axes of `kernel` and their binding; tiles are still 1. Failure
@@ -74,8 +79,8 @@ public:
 
   AxisId ofDim(mlir::Value value, unsigned dim) const;
   /// Loops of a generic. A movement's are its positions: of the index tensors,
-  /// then of the updates (nova.index_put), or the one along its dimension
-  /// (nova.scatter).
+  /// then of the updates (nova.index_put), of the updates (nova.segment_sum), or the
+  /// one along its dimension (nova.scatter).
   AxisId ofLoop(mlir::Operation *op, unsigned loop) const;
   /// Axis of each dimension of what `operand` reads or writes: kNoAxis also for
   /// a constant index.
