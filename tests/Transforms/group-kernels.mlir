@@ -121,3 +121,105 @@ func.func private @double_10(%x: tensor<10xf32>) -> (tensor<10xf32> {nova.map = 
   } -> tensor<10xf32>
   return %r : tensor<10xf32>
 }
+
+// -----
+
+// What the first update reads (1 MB) would be alive beside the two of the chain: more than
+// ever is at one time.
+// CHECK-LABEL: func.func @peak
+// CHECK: nova.launch @update
+// CHECK: nova.launch @negate
+// CHECK: nova.launch @negate
+// CHECK: nova.launch @update
+// CHECK-NOT: nova.group
+func.func @peak(%a: tensor<262144xf32>, %b: tensor<262144xf32>, %p: tensor<262144xf32>, %q: tensor<262144xf32>) -> (tensor<262144xf32>, tensor<262144xf32>) attributes {nova.graph = "g"} {
+  %g = nova.launch @negate(%a) views [#nova.view<0, [1]>] nodes ["g"] : (tensor<262144xf32>) -> tensor<262144xf32>
+  %u = nova.launch @update(%p, %g) views [#nova.view<0, [1]>, #nova.view<0, [1]>] nodes ["u"] : (tensor<262144xf32>, tensor<262144xf32>) -> tensor<262144xf32>
+  %h = nova.launch @negate(%b) views [#nova.view<0, [1]>] nodes ["h"] : (tensor<262144xf32>) -> tensor<262144xf32>
+  %i = nova.launch @negate(%h) views [#nova.view<0, [1]>] nodes ["i"] : (tensor<262144xf32>) -> tensor<262144xf32>
+  %v = nova.launch @update(%q, %i) views [#nova.view<0, [1]>, #nova.view<0, [1]>] nodes ["v"] : (tensor<262144xf32>, tensor<262144xf32>) -> tensor<262144xf32>
+  return %u, %v : tensor<262144xf32>, tensor<262144xf32>
+}
+func.func private @negate(%x: tensor<262144xf32>) -> (tensor<262144xf32> {nova.map = array<i64: 0>})
+    attributes {nova.kernel, nova.role = "pointwise", nova.space = array<i64: 262144>} {
+  %e = tensor.empty() : tensor<262144xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x : tensor<262144xf32>) outs(%e : tensor<262144xf32>) {
+  ^bb0(%v: f32, %o: f32):
+    %n = arith.negf %v : f32
+    linalg.yield %n : f32
+  } -> tensor<262144xf32>
+  return %r : tensor<262144xf32>
+}
+func.func private @update(%p: tensor<262144xf32>, %g: tensor<262144xf32>) -> (tensor<262144xf32> {nova.map = array<i64: 0>})
+    attributes {nova.kernel, nova.role = "pointwise", nova.space = array<i64: 262144>} {
+  %e = tensor.empty() : tensor<262144xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%p, %g : tensor<262144xf32>, tensor<262144xf32>) outs(%e : tensor<262144xf32>) {
+  ^bb0(%v: f32, %d: f32, %o: f32):
+    %n = arith.subf %v, %d : f32
+    linalg.yield %n : f32
+  } -> tensor<262144xf32>
+  return %r : tensor<262144xf32>
+}
+
+// -----
+
+// As much is alive anyway before, so the updates wait for one another where nothing of
+// note runs between them; but not where what the first reads (12 MB) would have left the
+// L2 cache by then, which costs more than a launch.
+// CHECK-LABEL: func.func @cache
+// CHECK: nova.launch @group_0({{.*}} nodes ["x", "y"]
+// CHECK: nova.launch @pass({{.*}} nodes ["z"]
+// CHECK: nova.launch @four
+// CHECK: nova.launch @group_1({{.*}} nodes ["u", "v"]
+// CHECK: nova.launch @pass
+// CHECK: nova.launch @pass
+// CHECK: nova.launch @update({{.*}} nodes ["t"]
+func.func @cache(%a: tensor<3145728xf32>, %p: tensor<3145728xf32>, %q: tensor<3145728xf32>, %s: tensor<3145728xf32>)
+    -> (tensor<3145728xf32>, tensor<3145728xf32>, tensor<3145728xf32>) attributes {nova.graph = "g"} {
+  %x = nova.launch @pass(%a) views [#nova.view<0, [1]>] nodes ["x"] : (tensor<3145728xf32>) -> tensor<3145728xf32>
+  %y = nova.launch @pass(%a) views [#nova.view<0, [1]>] nodes ["y"] : (tensor<3145728xf32>) -> tensor<3145728xf32>
+  %z = nova.launch @pass(%y) views [#nova.view<0, [1]>] nodes ["z"] : (tensor<3145728xf32>) -> tensor<3145728xf32>
+  %w = nova.launch @four(%x, %y, %z) views [#nova.view<0, [1]>, #nova.view<0, [1]>, #nova.view<0, [1]>] nodes ["w"] : (tensor<3145728xf32>, tensor<3145728xf32>, tensor<3145728xf32>) -> tensor<3145728xf32>
+  %u = nova.launch @update(%p, %w) views [#nova.view<0, [1]>, #nova.view<0, [1]>] nodes ["u"] : (tensor<3145728xf32>, tensor<3145728xf32>) -> tensor<3145728xf32>
+  %v = nova.launch @update(%q, %w) views [#nova.view<0, [1]>, #nova.view<0, [1]>] nodes ["v"] : (tensor<3145728xf32>, tensor<3145728xf32>) -> tensor<3145728xf32>
+  %k = nova.launch @pass(%a) views [#nova.view<0, [1]>] nodes ["k"] : (tensor<3145728xf32>) -> tensor<3145728xf32>
+  %l = nova.launch @pass(%k) views [#nova.view<0, [1]>] nodes ["l"] : (tensor<3145728xf32>) -> tensor<3145728xf32>
+  %t = nova.launch @update(%s, %l) views [#nova.view<0, [1]>, #nova.view<0, [1]>] nodes ["t"] : (tensor<3145728xf32>, tensor<3145728xf32>) -> tensor<3145728xf32>
+  return %u, %v, %t : tensor<3145728xf32>, tensor<3145728xf32>, tensor<3145728xf32>
+}
+func.func private @pass(%x: tensor<3145728xf32>) -> (tensor<3145728xf32> {nova.map = array<i64: 0>})
+    attributes {nova.kernel, nova.role = "pointwise", nova.space = array<i64: 3145728>} {
+  %e = tensor.empty() : tensor<3145728xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x : tensor<3145728xf32>) outs(%e : tensor<3145728xf32>) {
+  ^bb0(%v: f32, %o: f32):
+    %n = arith.negf %v : f32
+    linalg.yield %n : f32
+  } -> tensor<3145728xf32>
+  return %r : tensor<3145728xf32>
+}
+func.func private @four(%x: tensor<3145728xf32>, %y: tensor<3145728xf32>, %z: tensor<3145728xf32>) -> (tensor<3145728xf32> {nova.map = array<i64: 0>})
+    attributes {nova.kernel, nova.role = "pointwise", nova.space = array<i64: 3145728>} {
+  %e = tensor.empty() : tensor<3145728xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x, %y, %z : tensor<3145728xf32>, tensor<3145728xf32>, tensor<3145728xf32>) outs(%e : tensor<3145728xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32, %o: f32):
+    %s = arith.addf %a, %b : f32
+    %t = arith.addf %s, %c : f32
+    linalg.yield %t : f32
+  } -> tensor<3145728xf32>
+  return %r : tensor<3145728xf32>
+}
+func.func private @update(%p: tensor<3145728xf32>, %g: tensor<3145728xf32>) -> (tensor<3145728xf32> {nova.map = array<i64: 0>})
+    attributes {nova.kernel, nova.role = "pointwise", nova.space = array<i64: 3145728>} {
+  %e = tensor.empty() : tensor<3145728xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%p, %g : tensor<3145728xf32>, tensor<3145728xf32>) outs(%e : tensor<3145728xf32>) {
+  ^bb0(%v: f32, %d: f32, %o: f32):
+    %n = arith.subf %v, %d : f32
+    linalg.yield %n : f32
+  } -> tensor<3145728xf32>
+  return %r : tensor<3145728xf32>
+}
