@@ -49,7 +49,7 @@ def main():
             name = "x".join(map(str, product))
             path, bundle = pathlib.Path(folder) / f"{name}.json", pathlib.Path(folder) / f"{name}.nova"
             path.write_text(json.dumps(graph(*product)))
-            subprocess.run([novac, "compile", path, "-o", bundle, "--target", "sm_90a", "--no-cache"], check=True, capture_output=True)
+            subprocess.run([novac, "compile", path, "-o", bundle, "--target", "sm_90a,host", "--no-cache"], check=True, capture_output=True)
             for target in json.loads((bundle / "manifest.json").read_text())["targets"]:
                 for kernel in target["kernels"]:
                     persistent += kernel["schedule"].get("persistent_blocks", 0) > 0
