@@ -197,6 +197,9 @@ int64_t TileModel::registers() const {
                                               : (f.warpRows + f.warpColumns) / 4;
     operands = std::max(operands, held);
   }
+  // Updates of a row, as many as fit (src/Tiling/SegmentSum.cpp).
+  if (std::any_of(problem.axes.begin(), problem.axes.end(), [](const AxisDesc &axis) { return axis.single; }))
+    operands += kUpdatesInFlight;
   return *std::max_element(live.begin(), live.end()) + operands + kOwnRegisters;
 }
 
