@@ -57,8 +57,9 @@ static constexpr double kConversionsPerClock = 64;
 static constexpr double kLeastOverlap = 0.5, kWarpsToOverlap = 3;
 /// Registers that addresses, loop counters and masks take, beside data.
 static constexpr int64_t kOwnRegisters = 40;
-/// Of updates of a row that are on their way.
-static constexpr int64_t kUpdatesInFlight = 96;
+/// Of updates of a row that are on their way: what ptxas makes of the 96 of
+/// src/Tiling/SegmentSum.cpp (66 registers a thread in all, of which 8 are the row's).
+static constexpr int64_t kUpdatesInFlight = 40;
 static int64_t ceilDiv(int64_t a, int64_t b) { return b > 0 ? (a + b - 1) / b : 0; }
 static int64_t powerOfTwoPart(int64_t value) { return value & -value; }
 
