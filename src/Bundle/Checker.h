@@ -71,6 +71,11 @@ void checkArena(Checker &checker, const Target &target,
 void checkLaunch(Checker &checker, const Manifest &manifest,
                  const Target &target, size_t index, const std::string &path);
 
+/// Launches that touch the same bytes, one of them writing, are ordered by `after`:
+/// OrderCheck.cpp. All launches have passed checkLaunch.
+void checkOrder(Checker &checker, const Manifest &manifest,
+                const Target &target, const std::string &path);
+
 /// The rules of a tensormap: TensorMapCheck.cpp. `reach` is asked once, for the
 /// bytes from the map's memory on, with the path of that.
 void checkTensorMap(Checker &checker, const TensorMap &map,

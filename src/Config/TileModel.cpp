@@ -32,6 +32,7 @@
 #include "TileModel.h"
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 
 using namespace nova;
@@ -41,8 +42,6 @@ using namespace nova::config;
 // What the table of devices does not say
 //===----------------------------------------------------------------------===//
 
-/// Start and end of a launch in a graph, seconds: an empty kernel on H100 and A100.
-static constexpr double kLaunch = 2e-6;
 /// From asking L2 or DRAM to having the data, seconds (DRAM on A100 and H100: 480
 /// to 600 ns).
 static constexpr double kLatency = 600e-9;
@@ -69,6 +68,12 @@ TileModel::TileModel(const TileProblem &problem, const TileSchedule &schedule, c
 }
 
 int64_t TileModel::chunks(unsigned axis) const {
+  if (const auto &members = problem.axes[axis].members; !members.empty()) {
+    int64_t count = 0;
+    for (int64_t extent : members)
+      count += ceilDiv(extent, schedule.tile[axis]);
+    return count;
+  }
   return ceilDiv(std::max<int64_t>(problem.axes[axis].extent, 1), schedule.tile[axis]);
 }
 
@@ -85,6 +90,8 @@ double TileModel::volume(const AxisSet &axes, bool padded) const {
   double points = 1;
   for (unsigned axis : axes) {
     int64_t extent = std::max<int64_t>(problem.axes[axis].extent, 1), tile = schedule.tile[axis];
+    if (const auto &members = problem.axes[axis].members; !members.empty())
+      extent = std::accumulate(members.begin(), members.end(), int64_t{0});
     if (problem.axes[axis].local)
       points *= double(padded ? chunks(axis) * tile : extent);
     else
@@ -364,7 +371,7 @@ Prediction TileModel::predict() const {
   double dram = dramBytes(p.blocks, p.blocksPerSm) / (device.dramBytesPerSecond * kDramShare);
   if (dram > seconds)
     seconds = dram, p.bound = Bound::Dram;
-  p.seconds = kLaunch + seconds;
+  p.seconds = kLaunchSeconds + seconds;
   return p;
 }
 

@@ -214,21 +214,23 @@ Status driver::compileVerb(const Options &options) {
 // Check
 //===----------------------------------------------------------------------===//
 
-Status driver::checkVerb(const Options &given) {
-  Options options = given;
-  if (options.devices.empty())
-    options.devices.push_back(target::findTarget("host"));
+Status driver::checkVerb(const Options &options) {
   Compiler compiler(options);
   Status status = compiler.read(options.operands[0]);
   std::string problem = status ? std::string() : status.error().message;
-  if (status) {
-    Expected<ModuleOp> module = compiler.runStages(kLastStage);
-    if (!module)
-      status = module.error();
-  }
+  if (status)
+    status = compiler.check();
   if (!options.json) {
-    if (status)
-      llvm::outs() << compiler.name() << ": can be compiled for host\n";
+    if (!status)
+      return status;
+    llvm::outs() << compiler.name() << ": can be compiled for ";
+    llvm::interleaveComma(options.devices, llvm::outs(),
+                          [](const target::Device *device) {
+                            llvm::outs() << device->arch;
+                            if (device->kind != target::DeviceKind::Cpu)
+                              llvm::outs() << " (" << device->name << ")";
+                          });
+    llvm::outs() << "\n";
     return status;
   }
   llvm::json::OStream json(llvm::outs());
@@ -246,6 +248,13 @@ Status driver::checkVerb(const Options &given) {
           });
     });
     json.attribute("ok", bool(status));
+    json.attributeArray("targets", [&] {
+      for (const target::Device *device : options.devices)
+        json.object([&] {
+          json.attribute("device", llvm::StringRef(device->name));
+          json.attribute("name", llvm::StringRef(device->arch));
+        });
+    });
   });
   llvm::outs() << "\n";
   return status;

@@ -183,6 +183,21 @@ Expected<TargetCode> Compiler::compileTarget(ModuleOp planned,
   return code;
 }
 
+Status Compiler::check() {
+  for (const target::Device *device : options.devices) {
+    Expected<ModuleOp> step = runStages(kLastStage, device);
+    if (!step)
+      return step.error();
+    if (device->kind == target::DeviceKind::Cpu)
+      continue;
+    Expected<OwningOpRef<ModuleOp>> lowered =
+        lowerKernels(*step, *device, KernelStage::Nvvm);
+    if (!lowered)
+      return lowered.error();
+  }
+  return Status::ok();
+}
+
 Expected<std::string> Compiler::stageContent(Stage stage) {
   if (stage == Stage::Cubin)
     if (Status status = needAssembler(); !status)

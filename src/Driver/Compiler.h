@@ -74,6 +74,10 @@ public:
   Expected<mlir::ModuleOp> runStages(Stage last,
                                      const target::Device *device = nullptr);
 
+  /// Whether every target can have its code: as far as the nvvm stage for a GPU, the
+  /// plan for host. Needs no assembler.
+  Status check();
+
   /// What a stage holds for the first target: MLIR or PTX as text, or machine
   /// code; the last two of all kernels together.
   Expected<std::string> stageContent(Stage stage);

@@ -30,6 +30,7 @@ static Status dispatch(Options &options) {
       return explainVerb(options);
     [[fallthrough]];
   case Verb::Compile:
+  case Verb::Check:
   case Verb::Verify: {
     std::string said;
     std::vector<LocalGpu> gpus;
@@ -40,11 +41,10 @@ static Status dispatch(Options &options) {
     if (!said.empty())
       note(said);
     return options.verb == Verb::Compile   ? compileVerb(options)
+           : options.verb == Verb::Check   ? checkVerb(options)
            : options.verb == Verb::Explain ? explainVerb(options)
                                            : verifyVerb(options);
   }
-  case Verb::Check:
-    return checkVerb(options);
   case Verb::Inspect:
     return inspectVerb(options);
   case Verb::Run:

@@ -219,16 +219,16 @@ static constexpr Flag kFlags[] = {
     // --- code generation
     {"target", 0, "T,...",
      "chips (sm_80 sm_86 sm_89 sm_90a sm_100a sm_120a), devices (see `novac "
-     "targets`), host or native (default native; verify: host)",
-     Category::Codegen, VerbSet(Verb::Compile, Verb::Verify, Verb::Explain),
+     "targets`), host or native (default native; verify, explain: host)",
+     Category::Codegen, VerbSet(Verb::Compile, Verb::Check, Verb::Verify, Verb::Explain),
      Effect::OutputChanging, setTargets, targetKey, true},
     {"precision", 0, "tf32|f32|bf16",
      "how float32 contractions multiply (default tf32; host multiplies in f32 "
      "for both tf32 and f32)",
-     Category::Codegen, VerbSet(Verb::Compile, Verb::Explain), Effect::OutputChanging,
+     Category::Codegen, VerbSet(Verb::Compile, Verb::Check, Verb::Explain), Effect::OutputChanging,
      setPrecision, [](const Options &o) { return o.matmul; }},
     {"no-fusion", 0, "", "one kernel per operation", Category::Codegen,
-     VerbSet(Verb::Compile, Verb::Explain), Effect::OutputChanging, flag<&Options::noFusion>,
+     VerbSet(Verb::Compile, Verb::Check, Verb::Explain), Effect::OutputChanging, flag<&Options::noFusion>,
      [](const Options &o) { return std::string(o.noFusion ? "1" : "0"); }},
     {"device-profile", 0, "FILE", "a device beside those of the table",
      Category::Codegen, VerbSet(Verb::Compile), Effect::OutputChanging,
@@ -320,8 +320,8 @@ static constexpr Flag kFlags[] = {
     // --- everywhere
     {"jobs", 'j', "N",
      "threads (default one per usable CPU); never changes the output",
-     Category::General, VerbSet(Verb::Compile, Verb::Verify, Verb::Explain), Effect::Neutral,
-     setJobs},
+     Category::General, VerbSet(Verb::Compile, Verb::Check, Verb::Verify, Verb::Explain),
+     Effect::Neutral, setJobs},
     {"verbose", 'v', "", "say what is being done", Category::General,
      VerbSet(Verb::Compile, Verb::Check, Verb::Verify), Effect::Neutral,
      flag<&Options::verbose>},

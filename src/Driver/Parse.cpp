@@ -209,7 +209,7 @@ static Status resolveStage(Options &options) {
 
 bool driver::asksForNative(const Options &options) {
   if (options.targets.empty())
-    return options.verb == Verb::Compile;
+    return options.verb == Verb::Compile || options.verb == Verb::Check;
   return std::find(options.targets.begin(), options.targets.end(), "native") !=
          options.targets.end();
 }
@@ -241,8 +241,7 @@ static Status resolveTargets(Options &options,
                              const std::vector<LocalGpu> &gpus,
                              std::string &note) {
   if (options.targets.empty())
-    options.targets.push_back(options.verb == Verb::Compile ? "native"
-                                                            : "host");
+    options.targets.push_back(asksForNative(options) ? "native" : "host");
   std::vector<std::string_view> known = target::targetNames();
   for (const std::string &name : options.targets) {
     std::vector<const target::Device *> meant = {target::findTarget(name)};

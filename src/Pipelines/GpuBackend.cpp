@@ -115,6 +115,7 @@ Expected<GpuKernelCode> Attempts::compile() {
     }
     rejections.push_back({i, trouble});
     outOfRegisters.push_back(i);
+    code->trouble = std::move(trouble);
     if (!least || code->spillBytes < least->spillBytes)
       least = std::move(*code);
   }
@@ -161,6 +162,13 @@ static void report(func::FuncOp kernel, const GpuKernelCode &code,
                        .category("nova-compile-kernels"))
         << name << describeCandidate(candidates[rejection.candidate])
         << " rejected: " << rejection.why;
+  if (!code.trouble.empty() && !candidates.empty())
+    remark::missed(kernel.getLoc(),
+                   remark::RemarkOpts::name("schedule-of-necessity")
+                       .category("nova-compile-kernels"))
+        << name << describeCandidate(candidates[code.candidate])
+        << " taken though " << code.trouble
+        << ": no candidate is without fault, and this one spills least";
   for (const AssemblerWarning &warning : code.warnings)
     emitWarning(kernel.getLoc())
         << name << (warning.code.empty() ? "" : warning.code + ": ")

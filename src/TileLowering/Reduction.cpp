@@ -33,8 +33,7 @@ static Group combine(OpBuilder &builder, ReduceOp op, const Group &a, const Grou
   return result;
 }
 
-/// A scalar of any type from the lane whose number differs in `mask`.
-static Value butterfly(OpBuilder &builder, Location loc, Value value, int64_t mask) {
+Value ThreadEmitter::butterfly(Value value, int64_t mask) {
   auto i32 = builder.getI32Type();
   auto constant = [&](int64_t number) -> Value {
     return arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(number));
@@ -72,6 +71,54 @@ static Value butterfly(OpBuilder &builder, Location loc, Value value, int64_t ma
   if (!isa<IntegerType>(type))
     return LLVM::BitcastOp::create(builder, loc, type, moved);
   return moved;
+}
+
+ThreadEmitter::WarpShares ThreadEmitter::shareBetweenWarps(ArrayRef<Registers> values, ArrayRef<Type> elements,
+                                                           const LinearLayout &layout,
+                                                           ArrayRef<unsigned> warpBits) {
+  WarpShares all;
+  all.layout = layout;
+  all.elements.assign(elements.begin(), elements.end());
+  all.parts = int64_t{1} << warpBits.size();
+  int64_t bytes = 0;
+  for (Type element : elements) {
+    SharedTile tile = sharedTileFor(layout.core, layout.outer, memoryBytes(element));
+    tile.base = constantI32(bytes);
+    bytes += llvm::alignTo(tile.bytes(), 16) * all.parts;
+    all.tiles.push_back(tile);
+  }
+  std::vector<int64_t> images(kLaneBits + layout.warps.size(), 0);
+  for (auto [i, bit] : llvm::enumerate(warpBits))
+    images[kLaneBits + bit] = int64_t{1} << i;
+  all.number = linearOfThread(images);
+  // Threads that hold copies do not write; warps with parts of their own do.
+  int64_t copies = layout.freeLaneBits() | layout.freeWarpBits() << kLaneBits;
+  for (unsigned bit : warpBits)
+    copies &= ~(int64_t{1} << (kLaneBits + bit));
+  Value writes;
+  if (copies)
+    writes = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                   arith::AndIOp::create(builder, loc, thread, constantI32(copies)), constantI32(0));
+  beginScratch(bytes);
+  when(writes, [&] {
+    for (auto [list, share] : llvm::zip_equal(values, all.tiles)) {
+      SharedTile mine = share;
+      int64_t size = llvm::alignTo(share.bytes(), 16);
+      Value skip = arith::MulIOp::create(builder, loc, all.number, constantI32(size));
+      mine.base = arith::AddIOp::create(builder, loc, share.base, skip);
+      for (int64_t r = 0; r < layout.registerCount(); ++r)
+        LLVM::StoreOp::create(builder, loc, toMemory(list[r]), sharedAddress(layout, mine, r), share.elementBytes);
+    }
+  });
+  scratchWritten();
+  return all;
+}
+
+Value ThreadEmitter::loadShare(const WarpShares &all, size_t i, int64_t part, int64_t reg) {
+  SharedTile theirs = all.tiles[i];
+  theirs.base = arith::AddIOp::create(builder, loc, theirs.base,
+                                      constantI32(part * llvm::alignTo(theirs.bytes(), 16)));
+  return loadSharedVector(all.elements[i], all.layout, theirs, reg, 1)[0];
 }
 
 LogicalResult ThreadEmitter::emitReduce(ReduceOp op) {
@@ -113,7 +160,7 @@ LogicalResult ThreadEmitter::emitReduce(ReduceOp op) {
     for (Group &group : partial) {
       Group other;
       for (Value value : group)
-        other.push_back(butterfly(builder, loc, value, int64_t{1} << bit));
+        other.push_back(butterfly(value, int64_t{1} << bit));
       // The lower lane's value first: every lane computes the same.
       group = combine(builder, op, group, other);
     }
@@ -125,55 +172,20 @@ LogicalResult ThreadEmitter::emitReduce(ReduceOp op) {
     if (along(from.warps[bit]))
       warpBits.push_back(bit);
   if (!warpBits.empty()) {
-    int64_t parts = int64_t{1} << warpBits.size();
-    SmallVector<SharedTile> shares;
-    int64_t bytes = 0;
-    for (Value operand : op.getOperands()) {
-      Type element = cast<RankedTensorType>(operand.getType()).getElementType();
-      SharedTile tile = sharedTileFor(to.core, to.outer, memoryBytes(element));
-      tile.base = constantI32(bytes);
-      bytes += llvm::alignTo(tile.bytes(), 16) * parts;
-      shares.push_back(tile);
-    }
-    std::vector<int64_t> images(kLaneBits + from.warps.size(), 0);
-    for (auto [i, bit] : llvm::enumerate(warpBits)) {
-      images[kLaneBits + bit] = int64_t{1} << i;
-    }
-    Value number = linearOfThread(images); // of this warp's part
-    // Threads that hold copies do not write; warps with parts of their own do.
-    int64_t copies = to.freeLaneBits() | to.freeWarpBits() << kLaneBits;
-    for (unsigned bit : warpBits)
-      copies &= ~(int64_t{1} << (kLaneBits + bit));
-    Value writes;
-    if (copies)
-      writes = arith::CmpIOp::create(
-          builder, loc, arith::CmpIPredicate::eq,
-          arith::AndIOp::create(builder, loc, thread, constantI32(copies)), constantI32(0));
-    beginScratch(bytes);
-    when(writes, [&] {
-      for (auto [i, share] : llvm::enumerate(shares)) {
-        SharedTile mine = share;
-        int64_t size = llvm::alignTo(share.bytes(), 16);
-        Value skip = arith::MulIOp::create(builder, loc, number, constantI32(size));
-        mine.base = arith::AddIOp::create(builder, loc, share.base, skip);
-        for (int64_t r = 0; r < to.registerCount(); ++r)
-          LLVM::StoreOp::create(builder, loc, toMemory(partial[r][i]), sharedAddress(to, mine, r),
-                                share.elementBytes);
-      }
-    });
-    scratchWritten();
+    SmallVector<Registers> values(op.getNumOperands());
+    for (const Group &group : partial)
+      for (auto [list, value] : llvm::zip_equal(values, group))
+        list.push_back(value);
+    SmallVector<Type> elements;
+    for (Value operand : op.getOperands())
+      elements.push_back(cast<RankedTensorType>(operand.getType()).getElementType());
+    WarpShares shares = shareBetweenWarps(values, elements, to, warpBits);
     SmallVector<Group> total(partial.size());
-    for (int64_t p = 0; p < parts; ++p)
+    for (int64_t p = 0; p < shares.parts; ++p)
       for (int64_t r = 0; r < to.registerCount(); ++r) {
         Group group;
-        for (auto [i, share] : llvm::enumerate(shares)) {
-          SharedTile theirs = share;
-          theirs.base = arith::AddIOp::create(
-              builder, loc, share.base, constantI32(p * llvm::alignTo(share.bytes(), 16)));
-          Type element =
-              cast<RankedTensorType>(op.getOperands()[i].getType()).getElementType();
-          group.push_back(loadSharedVector(element, to, theirs, r, 1)[0]);
-        }
+        for (size_t i = 0; i < elements.size(); ++i)
+          group.push_back(loadShare(shares, i, p, r));
         total[r] = p == 0 ? group : combine(builder, op, total[r], group);
       }
     partial = std::move(total);

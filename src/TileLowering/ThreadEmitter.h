@@ -114,6 +114,16 @@ private:
   /// Fills `block` with `source`, its terminator's operands flattened.
   mlir::LogicalResult emitBody(mlir::Block &source, mlir::Block &block);
 
+  // --- Members.cpp
+  /// The kernel's parameters are one table of pointers by value: whose code is for
+  /// several members takes one by a number that is computed.
+  void openTable();
+  void emitMember(MemberOp op);
+  void emitSelect(SelectOp op);
+  /// values[number], a number that is the same in all threads.
+  mlir::Value byNumber(mlir::Value number, llvm::ArrayRef<int64_t> values);
+  mlir::Value extentOf(mlir::Value memory, unsigned dim);
+
   // --- GlobalMemory.cpp
   mlir::LogicalResult emitLoad(LoadOp op);
   mlir::LogicalResult emitStore(StoreOp op);
@@ -201,6 +211,22 @@ private:
 
   // --- Reduction.cpp
   mlir::LogicalResult emitReduce(ReduceOp op);
+  /// A scalar of any type from the lane whose number differs in `mask`.
+  mlir::Value butterfly(mlir::Value value, int64_t mask);
+  /// Parts of values that warps have, in the scratch area.
+  struct WarpShares {
+    int64_t parts = 1;
+    mlir::Value number; ///< i32: which part is this warp's.
+    LinearLayout layout;
+    llvm::SmallVector<mlir::Type> elements;
+    llvm::SmallVector<SharedTile> tiles;
+  };
+  /// Each warp writes its `values` (one list of registers in `layout` for each of
+  /// `elements`); those that differ in `warpBits` have different parts.
+  WarpShares shareBetweenWarps(llvm::ArrayRef<Registers> values, llvm::ArrayRef<mlir::Type> elements,
+                               const LinearLayout &layout, llvm::ArrayRef<unsigned> warpBits);
+  /// Register `reg` of value `i` as `part` has it.
+  mlir::Value loadShare(const WarpShares &all, size_t i, int64_t part, int64_t reg);
 
   // --- Scan.cpp
   void emitScan(ScanOp op);
@@ -251,6 +277,9 @@ private:
   mlir::LLVM::LLVMFuncOp kernel;
   mlir::Value thread; ///< i32, the number of the thread in its block.
   mlir::Value shared; ///< ptr<3>, start of shared memory.
+  mlir::Value table;  ///< ptr, the pointers that are the one parameter; or null.
+  /// Extents of what a tile.select chose, where they are no constants.
+  llvm::DenseMap<std::pair<mlir::Value, unsigned>, mlir::Value> extents;
   llvm::DenseMap<mlir::Value, Registers> tiles;
   mlir::IRMapping scalars;
   std::map<std::vector<int64_t>, mlir::Value> linear;

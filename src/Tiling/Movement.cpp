@@ -142,6 +142,10 @@ LogicalResult Emitter::scatter(Operation *op, Scope *scope, ArrayRef<AxisId> ord
   unsigned dim = scatterOp.getDim();
   AxisId target = dims[dim], along = axes.ofLoop(op, 0);
   ArrayRef<int64_t> shape = cast<RankedTensorType>(scatterOp.getIndex().getType()).getShape();
+  if (llvm::is_contained(shape, 0)) {
+    scope->values[result] = *start;
+    return success();
+  }
   bool whole = out.empty();
   auto body = [&](Scope *inner, ValueRange carried) -> FailureOr<SmallVector<Value>> {
     // Along other dimensions the positions may end before the result does.

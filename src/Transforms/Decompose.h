@@ -30,6 +30,8 @@ Replacements decompose(NllLossBackwardOp op);
 Replacements decompose(SceOp op);
 Replacements decompose(SceBackwardOp op);
 Replacements decompose(AttentionBackwardOp op);
+/// Null where nothing is to be done: the positions reach as far as the result.
+Replacements decompose(ScatterOp op);
 } // namespace nova
 
 #endif // NOVA_SRC_TRANSFORMS_DECOMPOSE_H

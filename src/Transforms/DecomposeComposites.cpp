@@ -50,6 +50,46 @@ Replacements nova::decompose(AttentionBackwardOp op) {
 }
 
 //===----------------------------------------------------------------------===//
+// Scatters
+//===----------------------------------------------------------------------===//
+
+/// Where the positions end before the result does along other dimensions, what
+/// they reach is scattered into, and the rest stands beside it as it is.
+Replacements nova::decompose(ScatterOp op) {
+  auto type = cast<RankedTensorType>(op.getInit().getType());
+  ArrayRef<int64_t> full = type.getShape(),
+                    index = cast<RankedTensorType>(op.getIndex().getType()).getShape();
+  if (llvm::is_contained(index, 0))
+    return {op.getInit()};
+  SmallVector<int64_t> reached(full);
+  for (auto [d, extent] : llvm::enumerate(index))
+    if ((int64_t)d != op.getDim())
+      reached[d] = extent;
+  if (ArrayRef<int64_t>(reached) == full)
+    return {Value()};
+  TensorEmitter b(op);
+  SmallVector<int64_t> ones(full.size(), 1);
+  auto part = [&](ArrayRef<int64_t> offsets, ArrayRef<int64_t> sizes) {
+    return SliceOp::create(b, op.getInit(), offsets, sizes, ones).getResult();
+  };
+  SmallVector<int64_t> offsets(full.size(), 0), sizes(reached);
+  Value result =
+      ScatterOp::create(b, part(offsets, sizes), op.getIndex(), op.getUpdates(),
+                        op.getDimAttr(), op.getAccumulateAttr());
+  for (size_t d = 0; d < full.size(); ++d) {
+    if (reached[d] == full[d])
+      continue;
+    offsets[d] = reached[d];
+    sizes[d] = full[d] - reached[d];
+    Value rest = part(offsets, sizes);
+    result = ConcatOp::create(b, ValueRange{result, rest}, (int64_t)d);
+    offsets[d] = 0;
+    sizes[d] = full[d];
+  }
+  return {result};
+}
+
+//===----------------------------------------------------------------------===//
 // The pass
 //===----------------------------------------------------------------------===//
 
@@ -64,10 +104,10 @@ struct DecomposeComposites
               .Case<SoftmaxOp, LogSoftmaxOp, SoftmaxBackwardOp,
                     LogSoftmaxBackwardOp, LayerNormOp, LayerNormBackwardOp,
                     NllLossOp, NllLossBackwardOp, SceOp, SceBackwardOp,
-                    AttentionBackwardOp>(
+                    AttentionBackwardOp, ScatterOp>(
                   [](auto composite) { return decompose(composite); })
               .Default([](Operation *) { return std::nullopt; });
-      if (!replacements)
+      if (!replacements || llvm::none_of(*replacements, [](Value v) { return (bool)v; }))
         return;
       for (auto [result, value] :
            llvm::zip_equal(op->getResults(), *replacements))

@@ -10,8 +10,11 @@
 #include "nova/Transforms/ReductionBody.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/MapVector.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace nova;
@@ -119,6 +122,8 @@ static std::optional<config::ContractionDesc> contraction(linalg::GenericOp op, 
 static int64_t instructions(Operation &op) {
   if (isa<arith::ConstantOp, linalg::IndexOp, linalg::YieldOp>(op))
     return 0;
+  if (isa<math::SqrtOp, math::AbsFOp, math::FmaOp>(op))
+    return 1;
   if (op.getDialect()->getNamespace() == "math")
     return 16;
   return isa<arith::DivFOp, arith::RemFOp>(op) ? 8 : 1;
@@ -274,7 +279,7 @@ config::TileProblem nova::describeTiles(func::FuncOp kernel, const Axes &axes, S
     bool single = axes[id].single && !axes[id].local();
     bool free = (!axes[id].single || single) && axes[id].partOf == kNoAxis;
     problem.axes.push_back(
-        {free ? axes[id].extent : 1, axes[id].local(), axes[id].reduced, axes[id].scanned, false, single});
+        {free ? axes[id].extent : 1, axes[id].local(), axes[id].reduced, axes[id].scanned, false, single, {}});
   }
   kernel.walk([&](IndexPutOp op) {
     AxisList dims = axes.ofValue(op.getResult());
@@ -297,4 +302,13 @@ config::TileProblem nova::describeTiles(func::FuncOp kernel, const Axes &axes, S
   lives.run();
   problem.innermost = innermost(kernel, axes);
   return problem;
+}
+
+void nova::describeMembers(config::TileProblem &problem, unsigned axis, ArrayRef<int64_t> extents) {
+  config::AxisDesc &along = problem.axes[axis];
+  along.members.assign(extents.begin(), extents.end());
+  int64_t total = std::accumulate(extents.begin(), extents.end(), int64_t{0});
+  for (config::MemoryDesc &memory : problem.memory)
+    if (llvm::is_contained(memory.axes, axis))
+      memory.bytes = memory.bytes / along.extent * total;
 }

@@ -14,6 +14,11 @@
 using namespace mlir;
 using namespace nova;
 
+/// Operations of one kernel. What fusion, code generation and ptxas do with a body
+/// grows faster than the body: a chain of thousands becomes several kernels, and the
+/// value stored between two of them costs little beside so much arithmetic.
+static constexpr size_t kMostOps = 256;
+
 //===----------------------------------------------------------------------===//
 // Joining
 //===----------------------------------------------------------------------===//
@@ -126,6 +131,8 @@ const char *KernelClusters::tryJoin(Operation *op, const Solo &solo, unsigned pr
   Cluster &target = clusters[primary];
   if (target.kind == Cluster::Kind::Sealed)
     return "nothing can be computed behind it in one kernel";
+  if (target.ops.size() >= kMostOps)
+    return "that kernel has as many operations as one may have";
   if (solo.cluster.kind != Cluster::Kind::Open)
     return "it reads this operand from memory";
   bool computes = op->hasTrait<nova::Pointwise>();
@@ -135,9 +142,10 @@ const char *KernelClusters::tryJoin(Operation *op, const Solo &solo, unsigned pr
   llvm::BitVector inside(capacity);
   inside.set(primary);
   SmallVector<Merge> merges;
+  size_t size = target.ops.size() + 1;
   for (unsigned other : others) {
     auto map = embed(clusters[other], target);
-    if (!map)
+    if (!map || size + clusters[other].ops.size() > kMostOps)
       continue;
     inside.set(other);
     bool crossed = false;
@@ -147,7 +155,7 @@ const char *KernelClusters::tryJoin(Operation *op, const Solo &solo, unsigned pr
     if (crossed)
       inside.reset(other);
     else
-      merges.push_back({other, *map});
+      merges.push_back({other, *map}), size += clusters[other].ops.size();
   }
 
   auto map = matchDims(op, solo, primary, merges);

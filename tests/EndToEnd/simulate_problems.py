@@ -3,12 +3,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Random problems, compiled for a GPU and verified by simulation.
 
-  simulate_problems.py --novac NOVAC [--seed S] [--seconds 60] [--limit-elements N]
-                       [--keep DIR] [--only CLASS,...]
+  simulate_problems.py --novac NOVAC [--target sm_80] [--seed S] [--seconds 60]
+                       [--limit-elements N] [--keep DIR] [--only CLASS,...] [--family F]
 
 Draws a kernel class, shapes, layouts, types and bodies per problem
-(tests/Device/problems.py), compiles for sm_80 and host and compares the two on
-random inputs, the GPU code simulated. Problems are drawn until the time is
+(tests/Device/problems.py), compiles for a GPU and host and compares the two on
+random inputs, the GPU code simulated. With --family, only problems of which a
+kernel has a schedule of that family (hopper: warpgroups and tensor maps). Problems are drawn until the time is
 spent; the seed of each is printed where it fails, and the seed to start from
 always. Without --seed it is the day's number, so that CI sees new problems.
 """
@@ -39,6 +40,8 @@ def volume(graph):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--novac", required=True)
+    parser.add_argument("--target", default="sm_80")
+    parser.add_argument("--family")
     parser.add_argument("--seed", type=int)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--limit-elements", type=int, default=1 << 19)
@@ -65,13 +68,18 @@ def main():
             path, bundle = folder / f"{number - 1}.json", folder / f"{number - 1}.nova"
             path.write_text(json.dumps(graph, separators=(",", ":")))
             label = f"{number - 1} {kind} {precision}"
-            done = subprocess.run([arguments.novac, "compile", path, "-o", bundle, "--target", "sm_80,host", "--precision",
+            done = subprocess.run([arguments.novac, "compile", path, "-o", bundle, "--target", f"{arguments.target},host", "--precision",
                                    precision, "--no-cache"], capture_output=True, text=True)
             if done.returncode:
                 # What is refused is the business of other tests; a defect is not.
                 counts["refused" if done.returncode == 1 else "not compiled"] += 1
                 if done.returncode != 1:
                     failures.append(f"{label}: compile: exit status {done.returncode}: {done.stderr.strip()[:300]}")
+                continue
+            families = {k["schedule"].get("family") for t in json.loads((bundle / "manifest.json").read_text())["targets"]
+                        for k in t["kernels"]}
+            if arguments.family and arguments.family not in families:
+                counts["of another family"] += 1
                 continue
             done = subprocess.run([arguments.novac, "verify", bundle, "--simulate", "--seed", str(number - 1)],
                                   capture_output=True, text=True)

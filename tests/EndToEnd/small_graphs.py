@@ -9,9 +9,15 @@ repeated  a value that is an output several times, alone, beside others, beside 
           update of an input, or an input itself: every place gets it
 lengths   bfloat16 vectors of every length around those of vector registers,
           halved (which is exact), cast to float32 and back
+nothing   what is made of no elements: reductions, products, running sums, scatters
+          and gathers along an extent of 0, on the CPU and by simulation of a GPU,
+          where a read of one element that is not there is a fault
+running   running sums of rows and columns, short and long, on the CPU and by
+          simulation of a GPU; no candidate of theirs spills
 """
 import argparse
 import json
+import math
 import os
 import pathlib
 import struct
@@ -102,13 +108,125 @@ def lengths(novac, folder):
     return len(sizes)
 
 
+def nothing(novac, folder):
+    def of(name, op, args, shape, value, dtype="float32", **kwargs):
+        made = node(name, op, args, dtype, shape)
+        if kwargs:
+            made["kwargs"] = kwargs
+        return made, value
+
+    x = lambda name: {"ref": name}
+    nan = float("nan")
+    inputs = {"a": [0, 7], "b": [5, 0], "c": [0, 6], "e": [0], "table": [10, 7], "p": [3, 0, 4], "q": [3, 4, 0], "w": [3, 0]}
+    cases = [
+        of("sum0", "aten.sum.dim_IntList", [x("a"), [0]], [7], 0.0),
+        of("sum1", "aten.sum.dim_IntList", [x("a"), [1]], [0], 0.0),
+        of("sums", "aten.sum.default", [x("e")], [], 0.0),
+        of("mean", "aten.mean.dim", [x("b"), [1], True], [5, 1], nan),
+        of("softmax", "aten._softmax.default", [x("b"), 1, False], [5, 0], 0.0),
+        of("columns", "aten._softmax.default", [x("a"), 0, False], [0, 7], 0.0),
+        of("logs", "aten._log_softmax.default", [x("b"), 1, False], [5, 0], 0.0),
+        of("mm", "aten.mm.default", [x("b"), x("c")], [5, 6], 0.0),
+        of("large", "aten.mm.default", [x("w"), x("c")], [3, 6], 0.0),
+        of("inner", "aten.bmm.default", [x("q"), x("p")], [3, 4, 4], 0.0),
+        of("outer", "aten.bmm.default", [x("p"), x("q")], [3, 0, 0], 0.0),
+        of("running", "aten.cumsum.default", [x("b"), 1], [5, 0], 0.0),
+        of("rows", "aten.embedding.default", [x("table"), x("i"), -1], [0, 7], 0.0),
+        of("back", "aten.embedding_dense_backward.default", [x("a"), x("i"), 10, -1, False], [10, 7], 0.0),
+        of("scattered", "aten.scatter_add.default", [x("table"), 0, x("j"), x("a")], [10, 7], 1.0),
+        of("narrow", "aten.scatter_add.default", [x("table"), 0, x("k"), x("b")], [10, 7], 1.0),
+        # Not nothing, but less than there is to write to.
+        of("part", "aten.scatter_add.default", [x("table"), 0, x("l"), x("d")], [10, 7],
+           [6.0 if row == 1 and column < 3 else 1.0 for row in range(10) for column in range(7)]),
+        of("norm", "aten.native_layer_norm.default", [x("w"), [0], None, None, 1e-5], [3, 0], 0.0),
+    ]
+    count = 0
+    for made, value in cases:
+        used = [a["ref"] for a in made["args"] if isinstance(a, dict)]
+        shapes = inputs | {"i": [0], "j": [0, 7], "k": [5, 0], "l": [5, 3], "d": [5, 3]}
+        # Beside it a gradient that is not nothing: `verify` wants one.
+        given = [{"name": n, "role": "input", "path": n, "dtype": "int64" if n in "ijkl" else "float32", "shape": shapes[n]}
+                 for n in dict.fromkeys(used)]
+        given.append({"name": "one", "role": "parameter", "path": "one", "dtype": "float32", "shape": [1]})
+        if made["name"] == "norm":
+            made["results"] += [{"dtype": "float32", "shape": [3, 1]}] * 2
+        nodes = [made, node("two", "aten.add.Tensor", [x("one"), x("one")], "float32", [1])]
+        graph = {"format": "nova.graph", "version": 1, "name": made["name"], "producer": {}, "inputs": given, "constants": [],
+                 "nodes": nodes, "outputs": [{"ref": made["name"], "role": "output"}, {"ref": "two", "role": "gradient"}]}
+        (folder / "graph.json").write_text(json.dumps(graph))
+
+        def tensor(shape, value, dtype="F32"):
+            size = 1
+            for extent in shape:
+                size *= extent
+            values = value if isinstance(value, list) else [value] * size
+            return dtype, shape, struct.pack(f"<{size}{'q' if dtype == 'I64' else 'f'}", *values)
+
+        data = {f"in/{e['name']}": tensor(e["shape"], 1, "I64" if e["dtype"] == "int64" else "F32") for e in given}
+        data |= {"out/0": tensor(made["results"][0]["shape"], value), "out/1": tensor([1], 2.0)}
+        write(folder / "in.safetensors", data)
+        for precision in ("f32", "tf32"):
+            for command in (["compile", folder / "graph.json", "--target", "sm_80,host", "--precision", precision, "--no-cache",
+                             "-o", folder / "step.nova"],
+                            ["verify", folder / "step.nova", "--device", "host", "--data", folder / "in.safetensors"],
+                            ["verify", folder / "step.nova", "--simulate", "--data", folder / "in.safetensors"]):
+                done = subprocess.run([novac, *map(str, command)], capture_output=True, text=True)
+                if done.returncode:
+                    sys.exit(f"nothing: {made['name']}: novac {' '.join(map(str, command))} ended with {done.returncode}\n"
+                             f"{done.stdout}{done.stderr}")
+        count += 1
+    return count
+
+
+def running(novac, folder):
+    def sums(values, shape, dim):
+        values, inner = list(values), math.prod(shape[dim + 1:])
+        for i in range(len(values)):
+            if i // inner % shape[dim]:
+                values[i] += values[i - inner]
+        return values
+
+    shapes = [([2, 257], 1), ([1, 4096], 1), ([3, 50257], 1), ([7, 513], 0), ([300, 40], 0), ([5, 96, 33], 1), ([4, 7, 1536], 2),
+              ([1], 0), ([33], 0), ([100000], 0)]
+    types = {"float32": ("F32", "f"), "int64": ("I64", "q"), "int32": ("I32", "i"), "bfloat16": ("BF16", "H")}
+    short = lambda values: [struct.unpack("<H", struct.pack("<f", v)[2:])[0] for v in values]
+    for number, (shape, dim) in enumerate(shapes):
+        for dtype in ("float32", list(types)[1 + number % 3]):
+            # Sums stay small: exact in every type.
+            values = [(i * 7) % 5 - 2 for i in range(math.prod(shape))]
+            wide = dtype != "bfloat16" and dtype.startswith("int")
+            result = "int64" if wide else dtype
+            graph = {"format": "nova.graph", "version": 1, "name": "running", "producer": {}, "constants": [],
+                     "inputs": [{"name": "x", "role": "input", "path": "x", "dtype": dtype, "shape": shape}],
+                     "nodes": [node("s", "aten.cumsum.default", [{"ref": "x"}, dim], result, shape)],
+                     "outputs": [{"ref": "s", "role": "gradient"}]}
+            (folder / "graph.json").write_text(json.dumps(graph))
+            tensor = lambda dtype, values: (types[dtype][0], shape, struct.pack(
+                f"<{len(values)}{types[dtype][1]}", *(short(values) if dtype == "bfloat16" else values)))
+            write(folder / "in.safetensors", {"in/x": tensor(dtype, values), "out/0": tensor(result, sums(values, shape, dim))})
+            for command in (["compile", folder / "graph.json", "--target", "sm_80,host", "--no-cache", "-o", folder / "step.nova"],
+                            ["verify", folder / "step.nova", "--device", "host", "--data", folder / "in.safetensors", "--tolerance", "1e-9"],
+                            ["verify", folder / "step.nova", "--simulate", "--data", folder / "in.safetensors", "--tolerance", "1e-9"]):
+                done = subprocess.run([novac, *map(str, command)], capture_output=True, text=True)
+                if done.returncode:
+                    sys.exit(f"running: {dtype} {shape} along {dim}: novac {command[0]} ended with {done.returncode}\n"
+                             f"{done.stdout}{done.stderr}")
+            for kernel in json.loads((folder / "step.nova/manifest.json").read_text())["targets"][0]["kernels"]:
+                troubles = [c["why"] for c in kernel["schedule"]["candidates"] if "why" in c]
+                if kernel["spill_bytes"] or troubles:
+                    sys.exit(f"running: {dtype} {shape} along {dim}: {kernel['spill_bytes']} bytes spilled, {troubles}")
+    return len(shapes)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--novac", required=True)
     novac = os.path.abspath(parser.parse_args().novac)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        print(f"{repeated(novac, folder)} places, {lengths(novac, folder)} lengths")
+        print(f"{repeated(novac, folder)} places, {lengths(novac, folder)} lengths, "
+              f"{nothing(novac, folder)} graphs of nothing, "
+              f"{running(novac, folder)} running sums")
 
 
 if __name__ == "__main__":

@@ -399,6 +399,7 @@ echo "    8 bytes stack frame, 0 bytes spill stores, $spill bytes spill loads"
   ASSERT_TRUE(codes) << codes.error().message;
   EXPECT_EQ((*codes)[0].candidate, 1u);
   EXPECT_EQ((*codes)[0].spillBytes, 4u);
+  EXPECT_EQ((*codes)[0].trouble, "ptxas spills 4 bytes a thread");
   std::string kernel =
       "kernel '" + launchedKernels(*planned)[0].getSymName().str() +
       "' for h200: ";

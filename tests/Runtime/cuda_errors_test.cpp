@@ -153,6 +153,9 @@ TEST_F(CudaErrors, BundlesThatThisLoaderCannotLaunch) {
   gpu().launches[4].args[0] = bundle::InputRef{4, 16};
   gpu().launches[4].args[1] = bundle::InputRef{4, 32};
   gpu().launches[4].args[2] = bundle::Immediate{17, "int64"};
+  gpu().launches[4].after = {0, 1, 2, 3};
+  for (size_t i = 5; i < gpu().launches.size(); ++i)
+    gpu().launches[i].after.push_back(4);
   publish(sample);
   GpuSample s;
   EXPECT_EQ(s.train(bundle, 1), NOVA_RT_BAD_INPUT);

@@ -326,12 +326,19 @@ TEST_F(RunTest, VerifyWithoutData) {
             "verified: the plan of 1 target and the digests of 2 blobs\n"
             "no numbers were compared: give --data FILE or --seed S\n");
   o.seed = 3;
-  ASSERT_TRUE(static_cast<bool>(verify(o)));
+  Status nothing = verify(o);
+  ASSERT_FALSE(nothing);
+  EXPECT_EQ(nothing.error().code, ErrorCode::Missing);
+  EXPECT_EQ(nothing.error().message,
+            "not verified: host is the reference, and no other target of the "
+            "bundle runs here: no numbers were compared");
   EXPECT_EQ(out.str(),
-            "host is the reference, and no other target of the bundle runs "
-            "here: no numbers were compared\n"
             "repeats: 6 outputs have the same bits in three runs with 1 to 2 "
             "threads, on inputs from seed 3\n");
+  o.json = true;
+  ASSERT_FALSE(verify(o));
+  EXPECT_NE(out.str().find("\"passed\":false"), std::string::npos)
+      << out.str();
 }
 
 TEST_F(RunTest, VerifyAgainstAnotherBundle) {

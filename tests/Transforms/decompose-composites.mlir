@@ -208,3 +208,24 @@ func.func @pointwise_stays(%x: tensor<4xf32>) -> tensor<4xf32> {
   %y = nova.gelu %x : (tensor<4xf32>) -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
+
+// CHECK-LABEL: func @narrow_scatter
+// CHECK: %[[PART:.*]] = nova.slice %arg0 {offsets = array<i64: 0, 0, 0>, sizes = array<i64: 2, 10, 3>, strides = array<i64: 1, 1, 1>}
+// CHECK: %[[S:.*]] = nova.scatter %[[PART]], %arg1, %arg2 {accumulate, dim = 1 : i64}
+// CHECK: %[[BELOW:.*]] = nova.slice %arg0 {offsets = array<i64: 2, 0, 0>, sizes = array<i64: 2, 10, 3>, strides = array<i64: 1, 1, 1>}
+// CHECK: %[[ROWS:.*]] = nova.concat %[[S]], %[[BELOW]] {dim = 0 : i64}
+// CHECK: %[[RIGHT:.*]] = nova.slice %arg0 {offsets = array<i64: 0, 0, 3>, sizes = array<i64: 4, 10, 4>, strides = array<i64: 1, 1, 1>}
+// CHECK: %[[ALL:.*]] = nova.concat %[[ROWS]], %[[RIGHT]] {dim = 2 : i64}
+// CHECK: return %[[ALL]]
+func.func @narrow_scatter(%x: tensor<4x10x7xf32>, %i: tensor<2x5x3xi64>, %u: tensor<2x5x3xf32>) -> tensor<4x10x7xf32> {
+  %y = nova.scatter %x, %i, %u {dim = 1 : i64, accumulate}
+    : (tensor<4x10x7xf32>, tensor<2x5x3xi64>, tensor<2x5x3xf32>) -> tensor<4x10x7xf32>
+  return %y : tensor<4x10x7xf32>
+}
+
+// CHECK-LABEL: func @scatter_of_nothing
+// CHECK-NEXT: return %arg0
+func.func @scatter_of_nothing(%x: tensor<10x7xf32>, %i: tensor<5x0xi64>, %u: tensor<5x0xf32>) -> tensor<10x7xf32> {
+  %y = nova.scatter %x, %i, %u {dim = 0 : i64} : (tensor<10x7xf32>, tensor<5x0xi64>, tensor<5x0xf32>) -> tensor<10x7xf32>
+  return %y : tensor<10x7xf32>
+}

@@ -29,12 +29,15 @@
 //                 grid, block, cluster: [int,int,int], dynamic_shared_bytes,
 //                 static_shared_bytes, registers, spill_bytes, flops, bytes,
 //                 predicted_ns: int, schedule: attrs, params: [param] }
-//   param     = { kind: "pointer"|"tensormap"|"scalar", size, alignment: int }
+//   param     = { kind: "pointer"|"tensormap"|"scalar"|"pointers", size,
+//                 alignment: int }
 //   launch    = { kind: "kernel"|"memset"|"copy", kernel: index|null,
 //                 args: [arg], after: [launch index], nodes: [string] }
 //   memory    = { buffer: index, offset: int } | { input: index, offset: int }
 //             | { output: index, offset: int } | { constant: index, offset: int
 //             }
+//               one arg for each param; "pointers" (feature "pointer_tables"):
+//               a table by value, size / 8 args in a row, all memory
 //   arg       = memory | { immediate: bits, type: dtype } | { tensormap }
 //   tensormap = { memory, element_type: string, rank: int, sizes: [int],
 //                 strides: [int], box: [int], element_strides: [int],
@@ -84,6 +87,9 @@ constexpr unsigned kMaxNesting = 32;
 /// More arena buffers in one target are refused: the overlap check is
 /// quadratic.
 constexpr uint64_t kMaxArenaBuffers = 1 << 16;
+/// More launches in one target are refused: which comes before which is a bit for
+/// each pair.
+constexpr uint64_t kMaxLaunches = 1 << 15;
 /// Base addresses of arguments and of arena buffers, in bytes.
 constexpr uint64_t kArgumentAlignment = 16;
 constexpr uint64_t kBufferAlignment = 256;
@@ -142,13 +148,26 @@ inline constexpr const char *kMediaPtx = "application/vnd.nova.ptx";
 inline constexpr const char *kMediaHost = "application/vnd.nova.host";
 inline constexpr const char *kMediaData = "application/vnd.nova.data";
 
-enum class ParamKind { Pointer, TensorMap, Scalar };
+/// Pointers: several in a row, by value, as one parameter.
+enum class ParamKind { Pointer, TensorMap, Scalar, Pointers };
+/// Readers of a bundle with such parameters must know them.
+inline constexpr const char *kFeaturePointerTables = "pointer_tables";
+/// Bytes of one pointer.
+inline constexpr uint64_t kPointerBytes = 8;
+/// Bytes of parameters that a launch may have on any device (CUDA C++ Programming
+/// Guide, "Kernel parameters").
+inline constexpr uint64_t kMaxParameterBytes = 32764;
 
 /// A kernel parameter; `size` and `alignment` in bytes.
 struct Param {
   ParamKind kind = ParamKind::Pointer;
-  uint64_t size = 8;
+  uint64_t size = kPointerBytes;
   uint64_t alignment = 8;
+
+  /// Launch arguments that it takes.
+  uint64_t arguments() const {
+    return kind == ParamKind::Pointers ? size / kPointerBytes : 1;
+  }
 };
 
 /// One compiled function. For the `host` target `blob` is a shared object that
@@ -329,12 +348,21 @@ std::string writeManifest(const Manifest &manifest);
 /// JSON itself), on a manifest in memory. Same errors.
 Status checkManifest(const Manifest &manifest, std::string_view what);
 
+/// Whether argument `position` of launch `launch` is written. Of a copy or memset
+/// the first is; of a kernel its results, the last schedule.results of its pointers.
+/// Where the schedule does not say: an output, an input that an output updates, at
+/// its last place among the arguments, and an arena buffer in the launch that touches
+/// it first. The launch has passed checkManifest().
+bool writesArgument(const Manifest &manifest, const Target &target,
+                    uint32_t launch, size_t position);
+
 /// Reads and checks everything above and, in checked 64-bit arithmetic: every
 /// index in range; sizes and products without overflow; `bytes` as computed
 /// from shape, strides and dtype; offsets inside what they point into; buffers
 /// aligned, inside the arena, not overlapping while alive, and not touched
-/// outside first..last; `after` smaller than the launch itself; no duplicate
-/// key; nothing after the object. BadInput with `what` (the reader's word for
+/// outside first..last; `after` smaller than the launch itself, and a path of it
+/// between any two launches that touch the same bytes, one of them writing; no
+/// duplicate key; nothing after the object. BadInput with `what` (the reader's word for
 /// the text, usually its path), the JSON path, the value and the expectation.
 Expected<Manifest> readManifest(std::string_view text, std::string_view what);
 

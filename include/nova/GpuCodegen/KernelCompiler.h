@@ -107,6 +107,9 @@ struct Rejection {
 struct GpuKernelCode {
   size_t candidate = 0; ///< The schedule it has, by number.
   std::vector<Rejection> rejections; ///< In the order in which they were tried.
+  /// What is wrong with the one that was taken, for want of a better; empty if
+  /// nothing is.
+  std::string trouble;
   std::string ptx;
   std::string cubin; ///< Empty without an assembler; then so are the numbers.
   uint32_t threads = 1;

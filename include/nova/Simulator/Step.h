@@ -35,10 +35,7 @@ struct StepOutcome {
 
 /// The launch list of one GPU target, on buffers of the caller.
 ///
-/// What a launch may write: the parameters of a kernel that are its results,
-/// the last schedule.results of them. A bundle that does not say has them
-/// derived: an output, an input that an output updates, at its last place among
-/// the arguments, and an arena buffer in the launch that touches it first.
+/// A launch may write what it is said to (bundle::writesArgument).
 /// Arena memory is unwritten when its buffer's life begins, outputs at the
 /// start.
 class Step {
@@ -65,7 +62,10 @@ private:
   Argument argument(uint32_t launch, size_t position,
                     const std::vector<void *> &inputs,
                     const std::vector<void *> &outputs);
-  bool isResult(uint32_t launch, size_t position) const;
+  Argument argument(uint32_t launch, size_t position,
+                    const bundle::LaunchArg &arg,
+                    const std::vector<void *> &inputs,
+                    const std::vector<void *> &outputs);
   Expected<bool> transfer(uint32_t launch, const std::vector<void *> &inputs,
                           const std::vector<void *> &outputs,
                           StepOutcome &outcome);

@@ -49,14 +49,17 @@ struct Axis {
   bool scanned = false;
   /// Whoever goes along it goes element by element: its tile is 1.
   bool single = false;
+  /// Of several kernels in one launch that differ along it: whether a tile hangs over
+  /// the end of some; where the end is, memory says.
+  bool uneven = false;
   /// Its tile is that of another axis, of which it is a part (tensor.concat).
   AxisId partOf = kNoAxis;
 
   bool local() const { return space < 0; }
-  /// Taken in chunks, by a loop.
-  bool streamed() const { return local() && tile < extent; }
+  /// Taken in chunks, by a loop: one that never runs where there is nothing.
+  bool streamed() const { return local() && (tile < extent || extent == 0); }
   /// A tile may hang over the axis' end.
-  bool ragged() const { return tile > 1 && extent % tile != 0; }
+  bool ragged() const { return tile > 1 && (uneven || extent % tile != 0); }
   int64_t chunks() const { return (extent + tile - 1) / tile; }
 };
 
