@@ -17,6 +17,8 @@ namespace {
 /// The longest row that stays in registers.
 constexpr int64_t kResident = 8192;
 constexpr int64_t kRowChunk = 2048;
+/// Elements of a row's sum that a thread has.
+constexpr int64_t kRowRegisters = 8;
 /// Positions of updates that are compared with a tile at a time.
 constexpr int64_t kPositions = 256;
 /// A depth up to this is taken at once where the operand serves two products.
@@ -337,9 +339,10 @@ void Enumeration::selections() {
   }
 }
 
-/// One row each: as much of it as a block of few warps has registers for.
+/// One row each, or a part of it: so few registers of a thread that many updates can be
+/// on their way (src/Tiling/SegmentSum.cpp).
 void Enumeration::segments() {
-  for (int64_t most : {1024, 2048, 512, 256}) {
+  for (int64_t most : {256, 512, 1024, 2048}) {
     TileSchedule schedule = empty("sums of segments");
     int64_t room = most;
     for (unsigned axis : problem.innermost) {
@@ -351,10 +354,10 @@ void Enumeration::segments() {
     int64_t elements = 1;
     for (int64_t tile : schedule.tile)
       elements *= tile;
-    // Four neighbours to a thread; more warps only where there are so many.
-    for (int64_t warps : {4, 2, 1, 8})
-      if (warps == 1 || elements >= warps * 64)
-        add(schedule, {warps});
+    int64_t warps = 1;
+    while (warps < 8 && elements > warps * 32 * kRowRegisters)
+      warps *= 2;
+    add(schedule, {warps});
   }
 }
 

@@ -56,6 +56,9 @@ static constexpr double kConversionsPerClock = 64;
 static constexpr double kLeastOverlap = 0.5, kWarpsToOverlap = 3;
 /// Registers that addresses, loop counters and masks take, beside data.
 static constexpr int64_t kOwnRegisters = 40;
+/// Of updates of a row that are on their way: what ptxas makes of the 96 of
+/// src/Tiling/SegmentSum.cpp (66 registers a thread in all, of which 8 are the row's).
+static constexpr int64_t kUpdatesInFlight = 40;
 static int64_t ceilDiv(int64_t a, int64_t b) { return b > 0 ? (a + b - 1) / b : 0; }
 static int64_t powerOfTwoPart(int64_t value) { return value & -value; }
 
@@ -204,6 +207,9 @@ int64_t TileModel::registers() const {
                                               : (f.warpRows + f.warpColumns) / 4;
     operands = std::max(operands, held);
   }
+  // Updates of a row, as many as fit (src/Tiling/SegmentSum.cpp).
+  if (std::any_of(problem.axes.begin(), problem.axes.end(), [](const AxisDesc &axis) { return axis.single; }))
+    operands += kUpdatesInFlight;
   return *std::max_element(live.begin(), live.end()) + operands + kOwnRegisters;
 }
 
