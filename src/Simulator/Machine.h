@@ -166,8 +166,8 @@ public:
   WarpProducts products;
   /// Registers of a thread, once setmaxnreg said so.
   std::optional<uint32_t> registers;
-  /// One more than the phase of the cluster's barrier that a lane has arrived at
-  /// and not waited for; 0 for none.
+  /// One more than the phase of the cluster's barrier that a lane has arrived
+  /// at and not waited for; 0 for none.
   std::array<uint64_t, kLanes> clusterPhase{};
   std::vector<uint8_t> local; ///< lane * Code::localBytes.
   std::vector<uint8_t> localWritten;

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 //   gpu-micro-kernels OUT.bin       results of GPU 0, in the form of Truth.h; a
-//                                   second argument: from that case on, appended
+//                                   second argument: from that case on,
+//                                   appended
 //   gpu-micro-kernels --ptx FOLDER  the kernels as text, for an assembler
 //
 //===----------------------------------------------------------------------===//
@@ -59,9 +60,9 @@ int onGpu(const char *path, size_t from) {
       symbol<int (*)(void *, unsigned, unsigned, unsigned, unsigned, unsigned,
                      unsigned, unsigned, void *, void **, void **)>(
           cuda, "cuLaunchKernel");
-  using Encode = int (*)(void *, int, unsigned, void *, const uint64_t *,
-                         const uint64_t *, const unsigned *, const unsigned *,
-                         int, int, int, int);
+  using Encode =
+      int (*)(void *, int, unsigned, void *, const uint64_t *, const uint64_t *,
+              const unsigned *, const unsigned *, int, int, int, int);
   auto encode = symbol<Encode>(cuda, "cuTensorMapEncodeTiled");
   auto synchronize = symbol<int (*)()>(cuda, "cuCtxSynchronize");
   check(init(0), "cuInit");
@@ -100,11 +101,11 @@ int onGpu(const char *path, size_t from) {
         // Of one dimension there are no strides, and still their address.
         std::vector<uint64_t> strides = m.strides;
         strides.resize(5);
-        if (int status = encode(
-                &maps[i], int(m.type), unsigned(m.sizes.size()),
-                reinterpret_cast<void *>(at), m.sizes.data(), strides.data(),
-                narrow(m.box).data(), narrow(m.elementStrides).data(), 0,
-                int(m.swizzle), 0, int(m.fill)))
+        if (int status = encode(&maps[i], int(m.type), unsigned(m.sizes.size()),
+                                reinterpret_cast<void *>(at), m.sizes.data(),
+                                strides.data(), narrow(m.box).data(),
+                                narrow(m.elementStrides).data(), 0,
+                                int(m.swizzle), 0, int(m.fill)))
           std::fprintf(stderr, "no tensor map (CUDA error %d): %s\n", status,
                        c.name.c_str());
         parameters.push_back(&maps[i]);

@@ -250,7 +250,8 @@ void products(Builder &b) {
         if (span == 0)
           p.b = {2048, 2048, 128, 0};
         if (which & 1)
-          p.a = {group, span ? 2048u : 3072u, span ? group : 256, span, 0, true};
+          p.a = {group, span ? 2048u : 3072u, span ? group : 256, span, 0,
+                 true};
         if (which & 2)
           p.b = {4096, span ? 3072u : 2048u, span ? group : 256, span, 0, true};
         if (span == 32 && (which & 2))
@@ -276,10 +277,9 @@ void products(Builder &b) {
 
 /// Thread 0 begins `copy`, all wait; then each folds its 64 bytes of the box.
 std::string loading(const std::string &copy, uint64_t bytes) {
-  std::string s =
-      "  mov.u32 %r0, box;\n  mov.u32 %r2, bars;\n"
-      // What the copy leaves alone is zero.
-      "  mad.lo.u32 %r1, %r90, 64, %r0;\n  mov.u64 %d20, 0;\n";
+  std::string s = "  mov.u32 %r0, box;\n  mov.u32 %r2, bars;\n"
+                  // What the copy leaves alone is zero.
+                  "  mad.lo.u32 %r1, %r90, 64, %r0;\n  mov.u64 %d20, 0;\n";
   for (unsigned k = 0; k < 8; k += 2)
     s += "  st.shared.v2.u64 [%r1+" + number(8 * k) + "], {%d20, %d20};\n";
   s += "  fence.proxy.async;\n"
@@ -300,9 +300,9 @@ std::string loading(const std::string &copy, uint64_t bytes) {
 
 constexpr unsigned kElementBytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
 constexpr const char *kTypeNames[] = {
-    "uint8",   "uint16",  "uint32",   "int32",       "uint64",   "int64",
-    "float16", "float32", "float64",  "bfloat16",    "float32_ftz",
-    "tfloat32", "tfloat32_ftz"};
+    "uint8",       "uint16",   "uint32",      "int32",   "uint64",
+    "int64",       "float16",  "float32",     "float64", "bfloat16",
+    "float32_ftz", "tfloat32", "tfloat32_ftz"};
 
 uint64_t boxBytes(const Map &m) {
   uint64_t bytes = kElementBytes[m.type];
@@ -359,9 +359,10 @@ std::string coordinates(const std::vector<int> &at, std::string &body) {
 void addLoad(Builder &b, const Map &m, const std::vector<int> &at, char kind) {
   Text t;
   std::string copy, list = coordinates(at, copy);
-  copy += "  cp.async.bulk.tensor." + std::to_string(at.size()) +
-          "d.shared::cluster.global.mbarrier::complete_tx::bytes [%r0], [%d21, " +
-          list + "], [%r2];\n";
+  copy +=
+      "  cp.async.bulk.tensor." + std::to_string(at.size()) +
+      "d.shared::cluster.global.mbarrier::complete_tx::bytes [%r0], [%d21, " +
+      list + "], [%r2];\n";
   t.body = loading(copy, boxBytes(m));
   t.outputs = 2;
   t.maps = {m};
@@ -462,8 +463,9 @@ void others(Builder &b) {
     return "  mbarrier.test_wait.parity.shared.b64 %p1, [%r2], " + parity +
            ";\n  selp.u64 %d" + number(to) + ", 1, 2, %p1;\n";
   };
-  t.body = zeros + "  mov.u32 %r2, bars;\n  @!%p9 bra END;\n"
-                   "  mbarrier.init.shared.b64 [%r2], 3;\n" +
+  t.body = zeros +
+           "  mov.u32 %r2, bars;\n  @!%p9 bra END;\n"
+           "  mbarrier.init.shared.b64 [%r2], 3;\n" +
            look(50, "0") + look(51, "1") +
            "  mbarrier.arrive.shared.b64 %d20, [%r2], 2;\n"
            "  mbarrier.pending_count.b64 %r3, %d20;\n"
@@ -481,11 +483,12 @@ void others(Builder &b) {
            "  cvt.u64.u32 %d57, %r3;\n"
            "  mbarrier.inval.shared.b64 [%r2];\nEND:\n";
   add(b, "mbarrier", "mbarrier arrivals and phases", t, 'k');
-  t.body = zeros + "  mov.u32 %r2, bars;\n  @!%p9 bra END;\n"
-                   "  mbarrier.init.shared.b64 [%r2+8], 2;\n"
-                   "  add.u32 %r2, %r2, 8;\n"
-                   "  mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r2], "
-                   "512;\n  mbarrier.arrive.shared.b64 %d20, [%r2], 2;\n" +
+  t.body = zeros +
+           "  mov.u32 %r2, bars;\n  @!%p9 bra END;\n"
+           "  mbarrier.init.shared.b64 [%r2+8], 2;\n"
+           "  add.u32 %r2, %r2, 8;\n"
+           "  mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r2], "
+           "512;\n  mbarrier.arrive.shared.b64 %d20, [%r2], 2;\n" +
            look(50, "0") +
            "  mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%r2], 256;\n" +
            look(51, "0") +
@@ -557,7 +560,8 @@ void others(Builder &b) {
                    "[%d21, {%r60, %r61}], [%r2], %h1;\n",
                    boxBytes(m));
   // All arrive: those that do not copy at once.
-  t.body.replace(t.body.find("READY:\n"), 7, "  bra LOOK;\nREADY:\n"
+  t.body.replace(t.body.find("READY:\n"), 7,
+                 "  bra LOOK;\nREADY:\n"
                  "  barrier.cluster.arrive;\n  barrier.cluster.wait;\nLOOK:\n");
   t.body.replace(t.body.find("@!%p1 bra READY"), 15, "@!%p1 bra LOOK");
   t.body += "  barrier.cluster.arrive;\n  barrier.cluster.wait;\n";

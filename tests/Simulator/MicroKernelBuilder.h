@@ -159,8 +159,9 @@ inline char registerOf(char what) {
 
 inline std::string number(unsigned n) { return std::to_string(n); }
 
-inline std::string wrap(const std::string &body, unsigned inputs, unsigned outputs,
-                 const std::string &target, const std::string &globals) {
+inline std::string wrap(const std::string &body, unsigned inputs,
+                        unsigned outputs, const std::string &target,
+                        const std::string &globals) {
   std::string s = ".version 8.0\n.target " + target + "\n.address_size 64\n" +
                   globals +
                   ".visible .entry micro(.param .u64 in, .param .u64 out)\n"

@@ -15,7 +15,6 @@
 namespace micro {
 namespace {
 
-
 void integers(Builder &b) {
   const std::pair<const char *, char> types[] = {
       {"16", 'i'}, {"32", 'j'}, {"64", 'k'}};

@@ -34,8 +34,8 @@ struct Tolerance {
   char format = 's'; ///< h float16, b bfloat16, s float32, d float64.
 };
 
-/// A tensor map that a case's kernel takes after its two buffers, of one of them:
-/// as cuTensorMapEncodeTiled is given it, with its numbers.
+/// A tensor map that a case's kernel takes after its two buffers, of one of
+/// them: as cuTensorMapEncodeTiled is given it, with its numbers.
 struct Map {
   bool onOut = false;
   unsigned type = 7, swizzle = 0, fill = 0;

@@ -136,7 +136,8 @@ std::string announce(int bytes) {
   return "@%p7 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r20], " +
          std::to_string(bytes) + ";\n";
 }
-std::string copy(const std::string &at = "{0, 0}", const std::string &to = "%r1",
+std::string copy(const std::string &at = "{0, 0}",
+                 const std::string &to = "%r1",
                  const std::string &map = "%d10") {
   return "@%p7 cp.async.bulk.tensor.2d.shared::cluster.global.tile"
          ".mbarrier::complete_tx::bytes [" +
@@ -182,8 +183,9 @@ TEST(TensorCopies, BytesAreCounted) {
   f = faultOf(start + announce(1024) + waitFor("0") + kRead,
               {FaultKind::Deadlock});
   expectSays(f, "1024 of 1024 bytes missing");
-  f = faultOf(start + "@%p7 mbarrier.expect_tx.relaxed.cta.shared::cta.b64 "
-                      "[%r20], 0xfffff;\n" +
+  f = faultOf(start +
+                  "@%p7 mbarrier.expect_tx.relaxed.cta.shared::cta.b64 "
+                  "[%r20], 0xfffff;\n" +
                   announce(1),
               {FaultKind::Transaction});
   expectSays(f, "1048576 bytes announced in a phase, the limit is 1048575");
@@ -216,7 +218,8 @@ TEST(TensorCopies, WhereTheyAre) {
   expectSays(f, "begins at element 2 of 4 bytes, expected a multiple of 16");
   f = faultOf(start + "add.u32 %r5, %r1, 64;\n" + copy("{0, 0}", "%r5"),
               {FaultKind::Misaligned});
-  expectSays(f, "accesses 1024 bytes at shared 'tile' + 64, no multiple of 128");
+  expectSays(f,
+             "accesses 1024 bytes at shared 'tile' + 64, no multiple of 128");
   f = faultOf(start + "add.u32 %r5, %r1, 15872;\n" + copy("{0, 0}", "%r5"),
               {FaultKind::OutOfBounds});
   f = faultOf(start + copy("{0, 0}", "%r1", "%d0"), {FaultKind::Undefined});
@@ -244,8 +247,8 @@ TEST(TensorCopies, Stores) {
   EXPECT_EQ(ran.out[9], 2u);
   EXPECT_EQ(ran.out[255], 63u);
   faultOf(write + kBarrier + store + wait, {FaultKind::ProxyFence});
-  Fault f = faultOf(write + kFence + kBarrier + store,
-                    {FaultKind::AsyncPending});
+  Fault f =
+      faultOf(write + kFence + kBarrier + store, {FaultKind::AsyncPending});
   expectSays(f, "ends while the bulk copy it began");
   // Written over before and after the wait.
   std::string over = "@%p7 st.shared.u32 [%r1], 99;\n";
@@ -330,16 +333,19 @@ TEST(Mbarriers, OrderWhatWasReleased) {
           {FaultKind::Race, FaultKind::Uninitialised});
   // Relaxed, it orders nothing.
   std::string relaxed = roles;
-  relaxed.replace(relaxed.find("arrive.shared"), 13, "arrive.relaxed.cta.shared");
+  relaxed.replace(relaxed.find("arrive.shared"), 13,
+                  "arrive.relaxed.cta.shared");
   faultOf(start + relaxed + waitFor("0") + read + "END:\n", {FaultKind::Race});
 }
 
 TEST(Mbarriers, PollingIsNoDeadlock) {
-  std::string poll = "P:\nmbarrier.test_wait.parity.shared.b64 %p6, [%r20], 0;\n"
-                     "add.u32 %r9, %r9, 1;\n@!%p6 bra P;\n";
+  std::string poll =
+      "P:\nmbarrier.test_wait.parity.shared.b64 %p6, [%r20], 0;\n"
+      "add.u32 %r9, %r9, 1;\n@!%p6 bra P;\n";
   std::string body = kInit + kBarrier + "mov.u32 %r9, 0;\n";
-  expectClean(body + "setp.ge.u32 %p1, %r0, 32;\n@%p1 bra P;\n"
-                     "@%p7 mbarrier.arrive.shared.b64 _, [%r20];\n" +
+  expectClean(body +
+              "setp.ge.u32 %p1, %r0, 32;\n@%p1 bra P;\n"
+              "@%p7 mbarrier.arrive.shared.b64 _, [%r20];\n" +
               poll);
   Fault f = faultOf(body + poll, {FaultKind::Deadlock});
   expectSays(f, "polls at");
@@ -376,9 +382,8 @@ const Setting kWarpgroup{128};
 const std::string kBegin = kOperands + kFence + kBarrier + kDescriptors;
 
 TEST(Products, AreWaitedFor) {
-  Ran ran = expectClean(kBegin + kOrdered + kProduct + kCommit + kWaitProduct +
-                            kUse,
-                        kWarpgroup);
+  Ran ran = expectClean(
+      kBegin + kOrdered + kProduct + kCommit + kWaitProduct + kUse, kWarpgroup);
   EXPECT_EQ(ran.out[7], 0x41800000u); // 16
   Fault f = faultOf(kBegin + kOrdered + kProduct + kCommit + kUse,
                     {FaultKind::ProductPending}, kWarpgroup);
@@ -440,17 +445,20 @@ TEST(Products, OperandsInSharedMemory) {
 }
 
 TEST(Products, AreAWarpgroups) {
-  Fault f = faultOf(kBegin + kOrdered + "setp.lt.u32 %p1, %r0, 32;\n@%p1 bra A;\n" +
-                        kProduct + "bra.uni END;\nA:\n" + kProduct + "END:\n" +
-                        kCommit + kWaitProduct,
-                    {FaultKind::Divergence}, kWarpgroup);
+  Fault f =
+      faultOf(kBegin + kOrdered + "setp.lt.u32 %p1, %r0, 32;\n@%p1 bra A;\n" +
+                  kProduct + "bra.uni END;\nA:\n" + kProduct + "END:\n" +
+                  kCommit + kWaitProduct,
+              {FaultKind::Divergence}, kWarpgroup);
   expectSays(f, "executes a product other than the one at PTX line");
   Setting small;
-  f = faultOf(kOperands + kFence + kBarrier + kDescriptors + kOrdered + kProduct,
+  f = faultOf(kOperands + kFence + kBarrier + kDescriptors + kOrdered +
+                  kProduct,
               {FaultKind::Undefined}, small);
   expectSays(f, "whose warpgroup is not whole: a block of 64 threads");
-  f = faultOf(kBegin + kOrdered + "cvt.u64.u32 %d9, %r0;\n"
-                                  "add.u64 %d20, %d20, %d9;\n" +
+  f = faultOf(kBegin + kOrdered +
+                  "cvt.u64.u32 %d9, %r0;\n"
+                  "add.u64 %d20, %d20, %d9;\n" +
                   kProduct,
               {FaultKind::Undefined}, kWarpgroup);
   expectSays(f, "lanes have different descriptors of the left operand");
@@ -473,7 +481,8 @@ TEST(SetRegisters, Pool) {
   expectSays(f, "for registers:");
   expectSays(f, "of the block's are free, and who starts with fewer must give "
                 "up more by setmaxnreg.dec");
-  f = faultOf("setmaxnreg.dec.sync.aligned.u32 136;\n", {FaultKind::Limit}, two);
+  f = faultOf("setmaxnreg.dec.sync.aligned.u32 136;\n", {FaultKind::Limit},
+              two);
   expectSays(f, "136 registers a thread, which has 128: .dec takes no more");
   EXPECT_EQ(run("setmaxnreg.inc.sync.aligned.u32 264;", two, 0).error,
             "kernel 'test': PTX line 23: 'setmaxnreg.inc.sync.aligned.u32': "
@@ -488,16 +497,17 @@ TEST(Clusters, RemoteMemory) {
                        "mapa.shared::cluster.u32 %r10, %r3, %r9;\n"
                        "ld.shared::cluster.u32 %r11, [%r10];\n";
   expectClean(kWrite + meet + remote + meet, pair);
-  faultOf(kWrite + remote + meet,
-          {FaultKind::Race, FaultKind::Uninitialised}, pair);
+  faultOf(kWrite + remote + meet, {FaultKind::Race, FaultKind::Uninitialised},
+          pair);
   Fault f = faultOf(kWrite + meet + remote, {FaultKind::Undefined}, {32, 2});
   expectSays(f, "no block of a cluster may end before the others are done");
   f = faultOf("barrier.cluster.wait.aligned;\n", {FaultKind::Phase}, pair);
-  f = faultOf("mapa.shared::cluster.u32 %r10, %r1, 2;\n", {FaultKind::Undefined},
-              pair);
+  f = faultOf("mapa.shared::cluster.u32 %r10, %r1, 2;\n",
+              {FaultKind::Undefined}, pair);
   expectSays(f, "block 2 of a cluster of 2");
   f = faultOf("mov.u32 %r8, %cluster_ctarank;\nsetp.eq.u32 %p1, %r8, 0;\n"
-              "@%p1 bra END;\nM:\nbar.sync 1, 64;\nEND:\n" + meet,
+              "@%p1 bra END;\nM:\nbar.sync 1, 64;\nEND:\n" +
+                  meet,
               {FaultKind::Undefined, FaultKind::Deadlock}, pair);
 }
 

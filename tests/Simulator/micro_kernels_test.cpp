@@ -85,8 +85,7 @@ TEST_P(MicroKernels, AgreesWithTheDevice) {
   SCOPED_TRACE(c.name);
   Expected<sim::Kernel> kernel = sim::Kernel::load(c.ptx, "micro", c.name);
   ASSERT_TRUE(bool(kernel)) << kernel.error().message;
-  std::vector<uint64_t> in = c.in,
-                        out(size_t(c.blocks) * kThreads * c.outputs);
+  std::vector<uint64_t> in = c.in, out(size_t(c.blocks) * kThreads * c.outputs);
   std::vector<sim::Argument> arguments(2);
   auto memory = [](std::vector<uint64_t> &words, const char *name) {
     sim::Memory m;
@@ -116,8 +115,7 @@ TEST_P(MicroKernels, AgreesWithTheDevice) {
   shape.grid = shape.cluster = {c.blocks, 1, 1};
   sim::Options options;
   options.threads = 1;
-  Expected<sim::Outcome> outcome =
-      kernel->launch(shape, arguments, options);
+  Expected<sim::Outcome> outcome = kernel->launch(shape, arguments, options);
   ASSERT_TRUE(bool(outcome)) << outcome.error().message;
   ASSERT_FALSE(outcome->fault) << outcome->fault->text();
   auto truth = truths().find(c.name);

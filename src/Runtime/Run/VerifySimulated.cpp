@@ -114,8 +114,8 @@ Simulated simulateTarget(const VerifyOptions &options, uint32_t target,
                          Comparison &with, std::ostream &log) {
   Simulated done;
   Reference first;
-  for (uint64_t order = 0;
-       order < std::max<uint64_t>(options.interleavings, 1); ++order) {
+  for (uint64_t order = 0; order < std::max<uint64_t>(options.interleavings, 1);
+       ++order) {
     SessionOptions how;
     how.bundle = options.bundle;
     how.threads = options.threads;
@@ -159,8 +159,8 @@ Simulated simulateTarget(const VerifyOptions &options, uint32_t target,
           done.status = Error{
               ErrorCode::Verification,
               session.targetName + ", simulated: out/" + std::to_string(i) +
-                  " has other bits with interleaving " +
-                  std::to_string(order) + " than with 0, expected the same",
+                  " has other bits with interleaving " + std::to_string(order) +
+                  " than with 0, expected the same",
               {}};
           done.line = "other bits with interleaving " + std::to_string(order);
           return done;
@@ -224,8 +224,8 @@ Status run::verifySimulated(const VerifyOptions &options, std::ostream &out,
                    {"simulated", false},
                    {"reason", error.message},
                    {"instead", error.hint}};
-      error.message = "target " + name + " cannot be simulated: " +
-                      error.message;
+      error.message =
+          "target " + name + " cannot be simulated: " + error.message;
       // Others may be, unless it was this one that was asked for.
       std::optional<Error> &where =
           options.simulateTargets.empty() ? missing : failure;
