@@ -72,13 +72,15 @@ std::optional<Fault> Cluster::run(std::array<uint32_t, 3> first,
         // Whoever polls tries again, once all others have stopped.
         polls = events == eventsBefore ? polls + 1 : 0;
         eventsBefore = events;
+        if (polls > kPolls)
+          diagnose();
         bool any = false;
         for (Block &b : blocks)
           for (Warp &w : b.warps) {
             w.wake();
             any |= w.canRun();
           }
-        if (!any || polls > kPolls)
+        if (!any)
           diagnose();
         continue;
       }
@@ -97,13 +99,15 @@ std::optional<Fault> Cluster::run(std::array<uint32_t, 3> first,
   return fault;
 }
 
-void Cluster::arriveAtCluster(Warp &warp, uint32_t threads, bool releases) {
+void Cluster::arriveAtCluster(Warp &warp, uint32_t lanes, bool releases) {
   if (releases)
     clocks.release(warp.agent, barrier.collecting);
   ++clocks.now;
   ++events;
-  warp.clusterPhase = barrier.phase;
-  barrier.arrived += threads;
+  for (uint32_t left = lanes; left; left &= left - 1)
+    warp.clusterPhase[static_cast<size_t>(std::countr_zero(left))] =
+        barrier.phase + 1;
+  barrier.arrived += static_cast<uint32_t>(std::popcount(lanes));
   completeCluster();
 }
 

@@ -166,9 +166,9 @@ public:
   WarpProducts products;
   /// Registers of a thread, once setmaxnreg said so.
   std::optional<uint32_t> registers;
-  /// Phase of the cluster's barrier that has been arrived at and not waited
-  /// for.
-  std::optional<uint64_t> clusterPhase;
+  /// One more than the phase of the cluster's barrier that a lane has arrived
+  /// at and not waited for; 0 for none.
+  std::array<uint64_t, kLanes> clusterPhase{};
   std::vector<uint8_t> local; ///< lane * Code::localBytes.
   std::vector<uint8_t> localWritten;
   uint64_t warpInstructions = 0, laneInstructions = 0;
@@ -274,7 +274,7 @@ public:
   }
   /// Threads that have not ended.
   uint32_t threadsAlive() const;
-  void arriveAtCluster(Warp &warp, uint32_t threads, bool releases);
+  void arriveAtCluster(Warp &warp, uint32_t lanes, bool releases);
   void completeCluster();
 
 private:

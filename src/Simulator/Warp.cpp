@@ -115,7 +115,7 @@ void Warp::start(Block &owner, uint32_t number, uint32_t lanes) {
   bulkGroups.fill(0);
   products.start(code->watched.size());
   registers.reset();
-  clusterPhase.reset();
+  clusterPhase.fill(0);
   fragments.clear();
   fragments.push_back({lanes, 0, kNone, kNone, 0, Fragment::Runnable});
   if (fresh) {

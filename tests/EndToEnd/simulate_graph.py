@@ -6,7 +6,7 @@
   simulate_graph.py --novac NOVAC --graph GRAPH.json --data DATA --precision f32|tf32
                     [--target sm_80] [--seconds LIMIT] [--interleavings N]
 
-Compiles for the target and executes the PTX of the bundle (`novac verify
+Compiles for a GPU and executes the PTX of the bundle (`novac verify
 --simulate`): no fault, and every output right. Prints what that took; the
 budget holds for the simulation alone.
 """

@@ -9,8 +9,8 @@
 // LLVM, no CUDA. Semantics are those of the PTX ISA manual, cited by section
 // where an instruction is implemented. What an instruction leaves open (an
 // approximation, the order of a tensor core's sums) is computed more exactly
-// than a device does; src/Simulator/Matrix.cpp and Special.cpp say by how much
-// results may differ.
+// than a device does; src/Simulator/Instructions (ProductSums.h,
+// SpecialFunctions.cpp) says by how much results may differ.
 //
 // Threads of a warp run together, with an active mask; they part at a branch
 // and meet again at its immediate post-dominator. A warp runs until it must

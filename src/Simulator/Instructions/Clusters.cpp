@@ -31,33 +31,38 @@ Next arriveCluster(Warp &w, uint32_t, const Inst &i, uint32_t mask) {
                      static_cast<uint32_t>(std::countr_zero(w.alive & ~mask)),
                      {},
                      {}};
-  if (w.clusterPhase && mask == w.alive)
-    throw FaultFound{FaultKind::Phase,
-                     "arrives at the cluster's barrier again without having "
-                     "waited",
-                     {},
-                     {},
-                     {}};
-  w.block->cluster.arriveAtCluster(
-      w, static_cast<uint32_t>(std::popcount(mask)), !(i.aux & kRelaxed));
+  for (uint32_t left = mask; left; left &= left - 1)
+    if (auto l = static_cast<unsigned>(std::countr_zero(left));
+        w.clusterPhase[l])
+      throw FaultFound{FaultKind::Phase,
+                       "arrives at the cluster's barrier again without having "
+                       "waited",
+                       l,
+                       {},
+                       {}};
+  w.block->cluster.arriveAtCluster(w, mask, !(i.aux & kRelaxed));
   return Next::Advance;
 }
 
 Next waitCluster(Warp &w, uint32_t fragment, const Inst &i, uint32_t mask) {
   if (!mask)
     return Next::Advance;
-  if (!w.clusterPhase)
-    throw FaultFound{FaultKind::Phase,
-                     "waits for the cluster without having arrived",
-                     {},
-                     {},
-                     {}};
   ClusterBarrier &b = w.block->cluster.barrier;
-  if (b.phase == *w.clusterPhase) {
-    b.waiting.push_back({&w, fragment});
-    return w.waitAt(fragment);
+  for (uint32_t left = mask; left; left &= left - 1) {
+    auto l = static_cast<unsigned>(std::countr_zero(left));
+    if (!w.clusterPhase[l])
+      throw FaultFound{FaultKind::Phase,
+                       "waits for the cluster without having arrived",
+                       l,
+                       {},
+                       {}};
+    if (w.clusterPhase[l] > b.phase) {
+      b.waiting.push_back({&w, fragment});
+      return w.waitAt(fragment);
+    }
   }
-  w.clusterPhase.reset();
+  for (uint32_t left = mask; left; left &= left - 1)
+    w.clusterPhase[static_cast<size_t>(std::countr_zero(left))] = 0;
   if (!(i.aux & kRelaxed))
     w.block->cluster.clocks.acquire(w.agent, b.completed);
   return Next::Advance;

@@ -6,13 +6,14 @@
 //===----------------------------------------------------------------------===//
 //
 // Accumulation. The ISA leaves the order and the rounding of a tensor core's
-// sums open ("at least single precision"). Here they are those of an H200, bit
-// for bit (tests/Simulator): all K products and the accumulator are aligned to
-// the largest of their exponents, where a product's is the sum of its factors',
-// cut to 25 bits below it, added exactly, and the sum is cut to float32. So a
-// result differs from the exact sum by at most (K + 2) 2^-23 of the largest
-// addend; devices that add in smaller groups (sm_80, sm_86, sm_89) stay within
-// twice that of these results.
+// sums open ("at least single precision"). Here they are those of mma.sync on
+// an H200, bit for bit (tests/Simulator), and wgmma is taken to have the same:
+// all K products and the accumulator are aligned to the largest of their
+// exponents, where a product's is the sum of its factors', cut to 25 bits below
+// it, added exactly, and the sum is cut to float32. So a result differs from
+// the exact sum by at most (K + 2) 2^-23 of the largest addend; devices that
+// add in smaller groups (sm_80, sm_86, sm_89) stay within twice that of these
+// results.
 //
 //===----------------------------------------------------------------------===//
 #ifndef NOVA_SIMULATOR_PRODUCTSUMS_H
