@@ -372,8 +372,12 @@ LogicalResult Axes::readTiles(func::FuncOp kernel) {
       return refuse(kernel, kernel) << attr::tile << " holds " << tile
                                     << ", expected a power of two times 1, 3, 5 or 7";
   for (Axis &axis : axes)
-    if (!axis.local())
+    if (!axis.local()) {
       axis.tile = spaceTile[axis.space];
+      if (axis.single && axis.tile > 1)
+        return refuse(kernel, kernel) << attr::tile << " holds " << axis.tile << " for dimension " << axis.space
+                                      << " of the space, along which elements are taken one by one: expected 1";
+    }
   auto localTile = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::localTile);
   AxisList local = localAxes();
   if (!localTile || localTile.size() != (int64_t)local.size())

@@ -39,7 +39,8 @@ def drop(line):
 
 
 def more_offset(line, by):
-    found = re.search(r"\[(%\w+)(\+(-?\d+))?\]", line)
+    """The first address of the line, which a register or a name begins, `by` bytes further."""
+    found = re.search(r"\[([%\w$]+)(\+(-?\d+))?\]", line)
     return line[:found.start()] + f"[{found[1]}+{int(found[3] or 0) + by}]" + line[found.end():]
 
 
