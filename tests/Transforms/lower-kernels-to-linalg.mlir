@@ -221,6 +221,22 @@ func.func private @attention_bf16(%q: tensor<2x3x5x4xbf16>, %k: tensor<2x3x7x4xb
 
 // -----
 
+// An element of what is computed in the kernel is computed by itself, of what memory has.
+// CHECK-LABEL: func private @element
+// CHECK: %[[RAW:.*]] = tensor.extract %arg0[%{{.*}}, %{{.*}}] : tensor<6x33xbf16>
+// CHECK: %[[WIDE:.*]] = arith.extf %[[RAW]] : bf16 to f32
+// CHECK: arith.select %{{.*}}, %[[WIDE]], %{{.*}} : f32
+func.func private @element(%x: tensor<6x33xbf16>, %i: tensor<6x1xi64>) -> (tensor<6x1xf32> {nova.map = array<i64: 0, -1>})
+    attributes {nova.kernel, nova.space = array<i64: 6>} {
+  %c = nova.cast %x : (tensor<6x33xbf16>) -> tensor<6x33xf32>
+  %s = nova.sum %c {dims = array<i64: 1>, keepdims} : (tensor<6x33xf32>) -> tensor<6x1xf32>
+  %g = nova.gather %c, %i {dim = 1 : i64} : (tensor<6x33xf32>, tensor<6x1xi64>) -> tensor<6x1xf32>
+  %r = nova.sub %s, %g : (tensor<6x1xf32>, tensor<6x1xf32>) -> tensor<6x1xf32>
+  return %r : tensor<6x1xf32>
+}
+
+// -----
+
 // A look-up is clamped before it reads, and joins its readers.
 // CHECK-LABEL: func private @embedding
 // CHECK: linalg.generic
