@@ -72,6 +72,8 @@ struct ExpandUnary : OpRewritePattern<Op> {
                                 PatternRewriter &rewriter) const override {
     if (!isComputable(op.getType()))
       return rewriter.notifyMatchFailure(op, "not f32, f64 or narrower");
+    if (isInlineMathOp(op))
+      return rewriter.notifyMatchFailure(op, "an instruction computes it");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     replaceNarrowed(rewriter, op, expansion(widened(b, op.getOperand())));
     return success();
@@ -179,6 +181,10 @@ struct ExpandMathPass : impl::ExpandMathBase<ExpandMathPass> {
 } // namespace
 
 bool isInlineMathOp(Operation *op) {
+  // An approximation that somebody has asked for is the target's.
+  if (auto power = dyn_cast<math::Exp2Op>(op))
+    return power.getType().isF32() &&
+           bitEnumContainsAny(power.getFastmath(), arith::FastMathFlags::afn);
   return isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::ClampFOp,
              math::CopySignOp, math::CountLeadingZerosOp,
              math::CountTrailingZerosOp, math::CtPopOp, math::FloorOp,

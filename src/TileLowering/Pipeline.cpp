@@ -21,6 +21,7 @@ using namespace mlir;
 void nova::buildTiled(OpPassManager &manager) {
   // Must run before layouts: what is folded or guarded needs none.
   manager.addNestedPass<func::FuncOp>(createFoldExponents());
+  manager.addNestedPass<func::FuncOp>(createFoldTanh());
   manager.addNestedPass<func::FuncOp>(createGuardSelections());
   manager.addNestedPass<func::FuncOp>(createOrderPoints());
   manager.addPass(createCSEPass());

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -119,6 +120,23 @@ static std::optional<config::ContractionDesc> contraction(linalg::GenericOp op, 
 // Registers, arithmetic, memory
 //===----------------------------------------------------------------------===//
 
+/// Is one added to the tangent, or its square taken from one, and nothing else done with
+/// it (nova-fold-tanh)?
+static bool isSummed(math::TanhOp op) {
+  auto withOne = [](Operation *user, Value value) {
+    return user->getNumOperands() == 2 && llvm::is_contained(user->getOperands(), value) &&
+           llvm::any_of(user->getOperands(), [](Value operand) { return matchPattern(operand, m_OneFloat()); });
+  };
+  return llvm::all_of(op->getUsers(), [&](Operation *user) {
+    if (isa<arith::AddFOp>(user))
+      return withOne(user, op.getResult());
+    return isa<arith::MulFOp>(user) && user->getOperand(0) == user->getOperand(1) &&
+           llvm::all_of(user->getUsers(), [&](Operation *next) {
+             return isa<arith::SubFOp>(next) && withOne(next, user->getResult(0));
+           });
+  });
+}
+
 /// Slots of the lanes that an operation takes, about: functions are expanded
 /// (src/Math). Not the exponential that a product rounds (nova-fold-exponents): its
 /// unit has an eighth of the lanes (CUDA C++ Programming Guide, "Throughput of Native
@@ -130,6 +148,8 @@ static int64_t instructions(Operation &op, bool isRounded) {
     return 1;
   if (isRounded && isa<math::ExpOp>(op) && op.getResult(0).getType().isF32())
     return 8;
+  if (auto tangent = dyn_cast<math::TanhOp>(op); tangent && isSummed(tangent))
+    return 6;
   if (op.getDialect()->getNamespace() == "math")
     return 16;
   return isa<arith::DivFOp, arith::RemFOp>(op) ? 8 : 1;

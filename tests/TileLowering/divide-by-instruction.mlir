@@ -10,6 +10,25 @@ llvm.func @f32(%a: f32, %b: f32) -> f32 {
   llvm.return %r : f32
 }
 
+// A reciprocal of what is known to be no denormal.
+// CHECK-LABEL: llvm.func @reciprocal
+// CHECK: %[[S:.*]] = llvm.call_intrinsic "llvm.nvvm.rcp.approx.ftz.f"(%arg0) : (f32) -> f32
+// CHECK: llvm.call_intrinsic "llvm.nvvm.div.full"(%{{.*}}, %[[S]])
+llvm.func @reciprocal(%a: f32) -> f32 {
+  %one = arith.constant 1.0 : f32
+  %s = arith.divf %one, %a fastmath<arcp> : f32
+  %r = arith.divf %one, %s : f32
+  llvm.return %r : f32
+}
+
+// A power of two that may be approximate; of others nova-expand-math has left nothing.
+// CHECK-LABEL: llvm.func @power
+// CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f"(%arg0) : (f32) -> f32
+llvm.func @power(%a: f32) -> f32 {
+  %r = math.exp2 %a fastmath<afn> : f32
+  llvm.return %r : f32
+}
+
 // Other types have no such instructions.
 // CHECK-LABEL: llvm.func @f64
 // CHECK: arith.divf

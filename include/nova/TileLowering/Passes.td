@@ -21,6 +21,17 @@ def FoldExponents : Pass<"nova-fold-exponents", "mlir::func::FuncOp"> {
   let dependentDialects = ["::nova::tile::TileDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+def FoldTanh : Pass<"nova-fold-tanh", "mlir::func::FuncOp"> {
+  let summary = "computes 1 + tanh(x) and 1 - tanh(x)^2 from one exponential";
+  let description = [{
+    Where a hyperbolic tangent of float32 is used in no other way (GELU and its gradient
+    spelled out): 1 + tanh(x) = 2 s and 1 - tanh(x)^2 = 4 s (1 - s), s = 1 / (1 + exp(-2x)),
+    with an approximate `math.exp2` (`fastmath<afn>`: one instruction). Neither sum is
+    further from its value than the one it replaces.
+  }];
+  let dependentDialects = ["::nova::tile::TileDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
 def GuardSelections : Pass<"nova-guard-selections", "mlir::func::FuncOp"> {
   let summary = "skips masks of positions on tiles of which they hide nothing";
   let description = [{
