@@ -16,7 +16,8 @@ namespace nova::driver {
 
 /// The folder of a bundle while it is being made. Unless keep() is called, the
 /// destructor, or a signal that ends the process, removes the manifest of a
-/// bundle that was there before, and all of one that was not.
+/// bundle that was there before, and all of one that was not. The destructor says
+/// which bundle is gone.
 class OutputFolder {
 public:
   OutputFolder() = default;

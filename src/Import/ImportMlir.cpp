@@ -59,6 +59,7 @@ private:
   void checkArguments();
   void checkResults();
   void checkBody();
+  void checkKernel(func::FuncOp kernel);
   /// The value of a string attribute, one of `known` where that is not empty.
   StringRef word(DictionaryAttr attributes, StringRef name, Location loc,
                  const Twine &what, ArrayRef<StringRef> known = {});
@@ -66,14 +67,23 @@ private:
   ModuleOp module;
   func::FuncOp step;
   bool good = true;
+  bool kernels = false; ///< There are some: the stage is `fused` or later.
 };
 
 void StepVerifier::findStep() {
   for (Operation &op : *module.getBody()) {
     auto function = dyn_cast<func::FuncOp>(op);
-    if (function && function.getName() == "step")
+    if (function && function.getName() == "step") {
       step = function;
-    else
+    } else if (function && function->hasAttr(attr::kernel)) {
+      checkKernel(function);
+    } else if (isa<ModuleOp>(op)) {
+      bad(op.getLoc()) << "got the code of single kernels, a stage behind 'plan', "
+                          "expected a step: novac goes on from the stages "
+                          "graph, simplified, fused, configured and plan; "
+                          "nova-opt runs passes on what comes later";
+      return;
+    } else
       bad(op.getLoc()) << "got " << op.getName()
                        << (function ? " @" + function.getName().str() : "")
                        << " beside the step, expected func.func @step alone";
@@ -188,9 +198,42 @@ void StepVerifier::checkResults() {
   }
 }
 
+/// From the stage `fused` on (nova/Transforms/KernelContract.h).
+void StepVerifier::checkKernel(func::FuncOp kernel) {
+  kernels = true;
+  std::string what = "kernel @" + kernel.getName().str();
+  auto isStatic = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.hasStaticShape();
+  };
+  auto space = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::space);
+  if (kernel.isExternal() || !kernel.isPrivate() || !kernel.getBody().hasOneBlock() || !space ||
+      llvm::any_of(space.asArrayRef(), [](int64_t extent) { return extent < 0; }) ||
+      !llvm::all_of(kernel.getArgumentTypes(), isStatic) ||
+      !llvm::all_of(kernel.getResultTypes(), isStatic)) {
+    bad(kernel.getLoc()) << what << ": expected a private function of one block on tensors of "
+                            "static shape, with extents in "
+                         << attr::space;
+    return;
+  }
+  for (unsigned i = 0; i < kernel.getNumResults(); ++i) {
+    auto map = kernel.getResultAttrOfType<DenseI64ArrayAttr>(i, attr::map);
+    auto type = cast<RankedTensorType>(kernel.getResultTypes()[i]);
+    bool fits = map && map.size() == type.getRank();
+    for (int64_t d = 0; fits && d < map.size(); ++d)
+      fits = map[d] == -1 ||
+             (map[d] >= 0 && map[d] < space.size() && space[map[d]] == type.getDimSize(d));
+    if (!fits)
+      bad(kernel.getLoc()) << what << ": result " << i << ": expected " << attr::map
+                           << " with a dimension of the space of the same extent, or -1, for each of "
+                           << type.getRank();
+  }
+}
+
 void StepVerifier::checkBody() {
   for (Operation &op : step.getBody().front())
-    if (!isa_and_nonnull<NovaDialect>(op.getDialect()) || isa<LaunchOp>(op))
+    if (!isa_and_nonnull<NovaDialect>(op.getDialect()) ||
+        (isa<LaunchOp>(op) && !kernels))
       if (!isa<func::ReturnOp>(op))
         bad(op.getLoc()) << "step: got " << op.getName()
                          << ", expected operations of the nova dialect";

@@ -112,3 +112,33 @@ func.func @tf32(%a: memref<16x8xf32>, %b: memref<8x16xf32>, %c: memref<16x16xf32
   tile.store %d, %c[%c0, %c0] along [0, 1] bounds [0, 0] : tensor<16x16xf32>, memref<16x16xf32>
   return
 }
+
+// -----
+
+// A tile may span any distance: what is no part of an access is added in 64 bits.
+// CHECK-LABEL: llvm.func @far
+// CHECK: %[[LOAD:.*]] = llvm.mlir.constant(34359738368 : i64) : i64
+// CHECK: llvm.getelementptr %{{.*}}[%[[LOAD]]]
+// CHECK: llvm.load
+// CHECK: llvm.getelementptr %{{.*}}[%{{.*}}] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+// CHECK: st.global
+#l = #tile.layout<core = [32], outer = [1], registers = [16], lanes = [1, 2, 4, 8, 0], warps = []>
+func.func @far(%a: memref<32xf32, strided<[536870912]>>, %b: memref<32xf32, strided<[536870912]>>) attributes {tile.warps = 1 : i64} {
+  %c0 = arith.constant 0 : index
+  %x = tile.load %a[%c0] along [0] bounds [0] : memref<32xf32, strided<[536870912]>> -> tensor<32xf32, #l>
+  tile.store %x, %b[%c0] along [0] bounds [0] : tensor<32xf32, #l>, memref<32xf32, strided<[536870912]>>
+  return
+}
+
+// -----
+
+// Copies behind the program's back, too: rows that are a GiB apart.
+// CHECK-LABEL: llvm.func @far_copy
+// CHECK: 3221225472 : i64
+// CHECK: nvvm.cp.async.shared.global
+func.func @far_copy(%a: memref<16x16xf32, strided<[268435456, 1]>>) attributes {tile.warps = 1 : i64} {
+  %c0 = arith.constant 0 : index
+  %b = tile.alloc : !tile.buffer<1, [16, 16], f32, 1, 1>
+  %t = tile.async_load %a[%c0, %c0] into %b[%c0] along [0, 1] bounds [0, 0] : memref<16x16xf32, strided<[268435456, 1]>>, !tile.buffer<1, [16, 16], f32, 1, 1>
+  return
+}
