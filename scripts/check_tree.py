@@ -73,7 +73,7 @@ LEFTOVERS = re.compile(r"\b(TODO|FIXME|XXX)\b")
 # What comes after `configured`, and the operations that kernel bodies may hold
 # then (nova/Transforms/KernelContract.h).
 BELOW_CONFIGURED = ("Tile", "Tiling", "TileLowering", "GpuCodegen")
-MOVEMENTS = {"CumsumOp", "ScatterOp", "IndexPutOp"}
+MOVEMENTS = {"CumsumOp", "ScatterOp", "IndexPutOp", "SegmentSumOp"}
 CLASS_WORDS = re.compile(r"attention|softmax|cross_?entropy|(?:layer|rms|batch)_?norm|gelu|silu|adam|embedding|dropout"
                          r"|optimi[sz]er|attr::role|nova\.role", re.I)
 

@@ -36,13 +36,18 @@ public:
       return c.fail(path + ".kernel", *l.kernel,
                     Checker::below(t.kernels.size(), "kernel"));
     const Kernel &k = t.kernels[*l.kernel];
-    if (l.args.size() != k.params.size())
+    uint64_t expected = 0;
+    for (const Param &param : k.params)
+      expected += param.arguments();
+    if (l.args.size() != expected)
       return c.fail(
           path + ".args", "a list of " + std::to_string(l.args.size()),
-          std::to_string(k.params.size()) + ", one per parameter of kernel " +
+          std::to_string(expected) + ", one per parameter of kernel " +
               Checker::quote(k.name));
-    for (size_t i = 0; i < l.args.size() && !c.failed(); ++i)
-      argument(l.args[i], k.params[i], Checker::at(path + ".args", i));
+    size_t i = 0;
+    for (const Param &param : k.params)
+      for (uint64_t n = param.arguments(); n-- > 0 && !c.failed(); ++i)
+        argument(l.args[i], param, Checker::at(path + ".args", i));
   }
 
 private:
@@ -101,9 +106,11 @@ private:
   void argument(const LaunchArg &arg, const Param &param,
                 const std::string &path) {
     auto expect = [&](ParamKind kind, const char *got) {
-      if (param.kind == kind)
+      bool isMemory =
+          param.kind == ParamKind::Pointer || param.kind == ParamKind::Pointers;
+      if (param.kind == kind || (isMemory && kind == ParamKind::Pointer))
         return true;
-      const char *wanted = param.kind == ParamKind::Pointer ? "memory"
+      const char *wanted = isMemory ? "memory"
                            : param.kind == ParamKind::TensorMap
                                ? "a tensormap"
                                : "an immediate";

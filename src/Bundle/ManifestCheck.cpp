@@ -46,8 +46,10 @@ bool isSymbol(std::string_view text) {
          std::all_of(text.begin(), text.end(), other);
 }
 
-/// Features of schema 1 that this reader knows. None yet.
-bool knownFeature(std::string_view) { return false; }
+/// Features of schema 1 that this reader knows.
+bool knownFeature(std::string_view name) {
+  return name == kFeaturePointerTables;
+}
 
 class ManifestChecker : public Checker {
 public:
@@ -81,8 +83,9 @@ private:
     for (size_t i = 0; i < m.features.size(); ++i)
       if (!knownFeature(m.features[i]))
         return fail(at("features", i), quote(m.features[i]),
-                    "only features that this reader knows (none): a newer "
-                    "loader is needed");
+                    "only features that this reader knows (" +
+                        std::string(kFeaturePointerTables) +
+                        "): a newer loader is needed");
     if (!isDigest(m.graphDigest))
       return fail("graph_digest", quote(m.graphDigest), digestForm);
     oneOf("numerics.matmul", m.numerics.matmul, {"f32", "tf32", "bf16"});
@@ -298,7 +301,13 @@ private:
     for (size_t i = 0; i < k.params.size(); ++i) {
       const Param &p = k.params[i];
       std::string where = at(path + ".params", i);
-      uint64_t size = p.kind == ParamKind::Pointer     ? 8
+      if (p.kind == ParamKind::Pointers) {
+        table(p, host, where);
+        if (failed())
+          return;
+        continue;
+      }
+      uint64_t size = p.kind == ParamKind::Pointer     ? kPointerBytes
                       : p.kind == ParamKind::TensorMap ? 128
                                                        : p.size;
       if (p.size != size || p.size < 1 || p.size > 4096)
@@ -309,6 +318,25 @@ private:
         return fail(where + ".alignment", p.alignment,
                     "a power of two up to 256");
     }
+  }
+
+  void table(const Param &p, bool host, const std::string &path) {
+    if (host)
+      return fail(path + ".kind", quote("pointers"),
+                  "pointer, tensormap or scalar: kernels of the host have no "
+                  "tables");
+    if (std::find(m.features.begin(), m.features.end(),
+                  kFeaturePointerTables) == m.features.end())
+      return fail(path + ".kind", quote("pointers"),
+                  "no such parameter without the feature " +
+                      quote(kFeaturePointerTables));
+    if (p.size < kPointerBytes || p.size % kPointerBytes ||
+        p.size > kMaxParameterBytes)
+      return fail(path + ".size", p.size,
+                  "a multiple of 8 up to " +
+                      std::to_string(kMaxParameterBytes));
+    if (p.alignment != kPointerBytes)
+      fail(path + ".alignment", p.alignment, "8");
   }
 
   void limits(const std::string &path, const std::array<uint64_t, 3> &value,

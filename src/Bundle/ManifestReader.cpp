@@ -211,7 +211,7 @@ private:
     array(field(node, "params"), [&](const JsonNode &n) {
       object(n, {"kind", "size", "alignment"});
       k.params.push_back({choice<ParamKind>(field(n, "kind"),
-                                            {"pointer", "tensormap", "scalar"}),
+                                            {"pointer", "tensormap", "scalar", "pointers"}),
                           number(field(n, "size")),
                           number(field(n, "alignment"))});
     });

@@ -96,6 +96,7 @@ Json json(const Bucket &b) {
 Json json(const Param &p) {
   const char *kind = p.kind == ParamKind::Pointer     ? "pointer"
                      : p.kind == ParamKind::TensorMap ? "tensormap"
+                     : p.kind == ParamKind::Pointers  ? "pointers"
                                                       : "scalar";
   return {{"kind", kind}, {"size", p.size}, {"alignment", p.alignment}};
 }

@@ -17,6 +17,8 @@ namespace {
 /// The longest row that stays in registers.
 constexpr int64_t kResident = 8192;
 constexpr int64_t kRowChunk = 2048;
+/// Elements of a row's sum that a thread has.
+constexpr int64_t kRowRegisters = 8;
 /// Positions of updates that are compared with a tile at a time.
 constexpr int64_t kPositions = 256;
 /// A depth up to this is taken at once where the operand serves two products.
@@ -46,6 +48,7 @@ public:
   void products();
   void rows();
   void selections();
+  void segments();
   void elements();
 
   std::vector<TileSchedule> found;
@@ -336,6 +339,28 @@ void Enumeration::selections() {
   }
 }
 
+/// One row each, or a part of it: so few registers of a thread that many updates can be
+/// on their way (src/Tiling/SegmentSum.cpp).
+void Enumeration::segments() {
+  for (int64_t most : {256, 512, 1024, 2048}) {
+    TileSchedule schedule = empty("sums of segments");
+    int64_t room = most;
+    for (unsigned axis : problem.innermost) {
+      if (problem.axes[axis].single || problem.axes[axis].local || room < 2)
+        continue;
+      schedule.tile[axis] = tileExtent(problem.axes[axis].extent, floorPowerOfTwo(room));
+      room /= schedule.tile[axis];
+    }
+    int64_t elements = 1;
+    for (int64_t tile : schedule.tile)
+      elements *= tile;
+    int64_t warps = 1;
+    while (warps < 8 && elements > warps * 32 * kRowRegisters)
+      warps *= 2;
+    add(schedule, {warps});
+  }
+}
+
 void Enumeration::elements() {
   for (int64_t most : {1024, 2048, 512, 256}) {
     TileSchedule schedule = empty("elements");
@@ -363,6 +388,8 @@ std::vector<TileSchedule> nova::config::enumerate(const TileProblem &problem, co
     enumeration.products();
   else if (any(&AxisDesc::selected))
     enumeration.selections();
+  else if (any(&AxisDesc::single))
+    enumeration.segments();
   else if (any(&AxisDesc::local))
     enumeration.rows();
   else

@@ -32,6 +32,7 @@
 #include "TileModel.h"
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 
 using namespace nova;
@@ -41,8 +42,6 @@ using namespace nova::config;
 // What the table of devices does not say
 //===----------------------------------------------------------------------===//
 
-/// Start and end of a launch in a graph, seconds: an empty kernel on H100 and A100.
-static constexpr double kLaunch = 2e-6;
 /// From asking L2 or DRAM to having the data, seconds (DRAM on A100 and H100: 480
 /// to 600 ns).
 static constexpr double kLatency = 600e-9;
@@ -57,6 +56,9 @@ static constexpr double kConversionsPerClock = 64;
 static constexpr double kLeastOverlap = 0.5, kWarpsToOverlap = 3;
 /// Registers that addresses, loop counters and masks take, beside data.
 static constexpr int64_t kOwnRegisters = 40;
+/// Of updates of a row that are on their way: what ptxas makes of the 96 of
+/// src/Tiling/SegmentSum.cpp (66 registers a thread in all, of which 8 are the row's).
+static constexpr int64_t kUpdatesInFlight = 40;
 static int64_t ceilDiv(int64_t a, int64_t b) { return b > 0 ? (a + b - 1) / b : 0; }
 static int64_t powerOfTwoPart(int64_t value) { return value & -value; }
 
@@ -66,6 +68,12 @@ TileModel::TileModel(const TileProblem &problem, const TileSchedule &schedule, c
 }
 
 int64_t TileModel::chunks(unsigned axis) const {
+  if (const auto &members = problem.axes[axis].members; !members.empty()) {
+    int64_t count = 0;
+    for (int64_t extent : members)
+      count += ceilDiv(extent, schedule.tile[axis]);
+    return count;
+  }
   return ceilDiv(std::max<int64_t>(problem.axes[axis].extent, 1), schedule.tile[axis]);
 }
 
@@ -82,6 +90,8 @@ double TileModel::volume(const AxisSet &axes, bool padded) const {
   double points = 1;
   for (unsigned axis : axes) {
     int64_t extent = std::max<int64_t>(problem.axes[axis].extent, 1), tile = schedule.tile[axis];
+    if (const auto &members = problem.axes[axis].members; !members.empty())
+      extent = std::accumulate(members.begin(), members.end(), int64_t{0});
     if (problem.axes[axis].local)
       points *= double(padded ? chunks(axis) * tile : extent);
     else
@@ -197,6 +207,9 @@ int64_t TileModel::registers() const {
                                               : (f.warpRows + f.warpColumns) / 4;
     operands = std::max(operands, held);
   }
+  // Updates of a row, as many as fit (src/Tiling/SegmentSum.cpp).
+  if (std::any_of(problem.axes.begin(), problem.axes.end(), [](const AxisDesc &axis) { return axis.single; }))
+    operands += kUpdatesInFlight;
   return *std::max_element(live.begin(), live.end()) + operands + kOwnRegisters;
 }
 
@@ -358,7 +371,7 @@ Prediction TileModel::predict() const {
   double dram = dramBytes(p.blocks, p.blocksPerSm) / (device.dramBytesPerSecond * kDramShare);
   if (dram > seconds)
     seconds = dram, p.bound = Bound::Dram;
-  p.seconds = kLaunch + seconds;
+  p.seconds = kLaunchSeconds + seconds;
   return p;
 }
 

@@ -96,10 +96,14 @@ void TileModel::addWarpgroupProduct(const ContractionDesc &contraction, Demand &
   // Warpgroups that do not find rows for each of them divide columns, too.
   int64_t blocks = left / kWarpgroupRows, groups = schedule.warps * 32 / kWarpgroupThreads;
   int64_t readers = groups > 1 && blocks % groups ? groups : 1;
-  double words = double(left * readers + blocks * right + left + right);
+  double words = double(left * readers + blocks * right);
+  // Several products share operands, and wait for each other anyway.
+  bool alone = problem.contractions.size() == 1;
+  if (alone)
+    words += double(left + right); // what copies write
   // A left operand in registers comes into them between one step's products and the
   // next one's; those of other warpgroups may run meanwhile.
-  bool held = contraction.elementBytes == 4 && (flipped || turnsOperand(contraction));
+  bool held = alone && contraction.elementBytes == 4 && (flipped || turnsOperand(contraction));
   if (readers > 1)
     demand.products *= kNarrowCost;
   double between = !held                       ? kStepClocks

@@ -12,6 +12,7 @@
 #include "Reproducer.h"
 #include "nova/IR/Nova.h"
 #include "nova/Support/Version.h"
+#include "nova/Transforms/KernelGroups.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/JSON.h"
@@ -217,9 +218,8 @@ std::vector<std::string> Compiler::explanation() const {
         continue;
       std::string line;
       llvm::raw_string_ostream os(line);
-      os << prefix << "kernel " << kernel.getSymName() << ": space [";
-      llvm::interleaveComma(space.asArrayRef(), os);
-      os << "], tile [";
+      os << prefix << "kernel " << kernel.getSymName() << ": space "
+         << describeSpaces(kernel) << ", tile [";
       llvm::interleaveComma(tile.asArrayRef(), os);
       os << "]: " << reason.getValue();
       lines.push_back(line);

@@ -40,6 +40,10 @@ const PtxTarget *findPtxTarget(std::string_view arch) {
   return nullptr;
 }
 
+int64_t parameterBytesOfPtx(unsigned ptxVersion) {
+  return ptxVersion >= 81 ? 32764 : 4096;
+}
+
 unsigned cudaOfPtx(unsigned ptxVersion) {
   for (const PtxRelease &release : kReleases)
     if (release.ptx == ptxVersion)

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "nova/IR/Nova.h"
+#include "nova/IR/NovaKernelOps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -21,6 +21,8 @@ using namespace mlir;
 #include "nova/IR/NovaAttrs.cpp.inc"
 #define GET_OP_CLASSES
 #include "nova/IR/NovaOps.cpp.inc"
+#define GET_OP_CLASSES
+#include "nova/IR/NovaKernelOps.cpp.inc"
 
 void nova::NovaDialect::initialize() {
   addAttributes<
@@ -30,6 +32,10 @@ void nova::NovaDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "nova/IR/NovaOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "nova/IR/NovaKernelOps.cpp.inc"
       >();
 }
 

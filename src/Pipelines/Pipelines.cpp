@@ -6,8 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "nova/Pipelines/Pipelines.h"
 
+#include "nova/GpuCodegen/PtxEmitter.h"
 #include "nova/Target/Target.h"
 #include "nova/Transforms/Passes.h"
+#include "nova/Transforms/SortUpdates.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
@@ -92,8 +94,8 @@ void nova::buildStage(OpPassManager &manager, const PipelineOptions &options,
   case Stage::Fused:
     return buildFused(manager, options);
   case Stage::Configured: {
-    // Must run before tiles are chosen: what it splits are kernels with tiles of
-    // their own. New kernels and changed ones are named by what they are now.
+    // Must run before tiles are chosen: what is split or grouped are kernels with
+    // tiles of their own. New kernels and changed ones are named by what they are now.
     if (const target::Device *device = target::findTarget(options.device);
         device && device->kind == target::DeviceKind::Gpu) {
       manager.addNestedPass<func::FuncOp>(createBindResults());
@@ -101,6 +103,15 @@ void nova::buildStage(OpPassManager &manager, const PipelineOptions &options,
       split.device = device->name;
       split.precision = options.precision;
       manager.addPass(createSplitReductions(split));
+      manager.addPass(createSortUpdates());
+      // Must run after reductions are split: the second halves are small and alike.
+      if (!options.noFusion) {
+        GroupKernelsOptions group;
+        group.device = device->name;
+        if (const PtxTarget *ptx = findPtxTarget(device->arch))
+          group.parameterBytes = parameterBytesOfPtx(ptx->ptxVersion);
+        manager.addPass(createGroupKernels(group));
+      }
       manager.addPass(createNameKernels());
     }
     ConfigureKernelsOptions configure;

@@ -11,6 +11,7 @@
 #include "nova/Transforms/Candidates.h"
 #include "nova/Transforms/KernelContract.h"
 #include "nova/Transforms/KernelCosts.h"
+#include "nova/Transforms/KernelGroups.h"
 #include "nova/Transforms/Plan.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -154,7 +155,13 @@ static bundle::Kernel describeKernelEntry(func::FuncOp kernel) {
   for (int64_t extent : kernel->getAttrOfType<DenseI64ArrayAttr>(attr::space).asArrayRef())
     space.push_back(extent);
   entry.schedule["space"] = space;
-  entry.params.assign(kernel.getNumArguments() + kernel.getNumResults(), bundle::Param{});
+  uint64_t pointers = kernel.getNumArguments() + kernel.getNumResults();
+  if (auto group = groupOf(kernel)) {
+    entry.schedule["members"] = static_cast<int64_t>(group->members);
+    entry.params = {{bundle::ParamKind::Pointers, pointers * bundle::kPointerBytes, bundle::kPointerBytes}};
+  } else {
+    entry.params.assign(pointers, bundle::Param{});
+  }
   return entry;
 }
 
@@ -348,6 +355,11 @@ static void describeGpuCode(bundle::Bundle &result, bundle::Kernel &entry, GpuKe
   entry.spillBytes = code.spillBytes;
 }
 
+static void needFeature(bundle::Manifest &manifest, StringRef name) {
+  if (!llvm::is_contained(manifest.features, name))
+    manifest.features.push_back(name.str());
+}
+
 void nova::addTarget(bundle::Bundle &result, ModuleOp planned, TargetCode code) {
   func::FuncOp step = findStep(planned);
   bundle::Manifest &manifest = result.manifest;
@@ -367,6 +379,8 @@ void nova::addTarget(bundle::Bundle &result, ModuleOp planned, TargetCode code) 
     for (auto [kernel, compiled] : llvm::zip_equal(kernels, code.kernels)) {
       target.kernels.push_back(describeKernelEntry(kernel));
       bundle::Attributes &schedule = target.kernels.back().schedule;
+      if (groupOf(kernel))
+        needFeature(manifest, bundle::kFeaturePointerTables);
       schedule["candidates"] = describeCandidates(kernel, compiled);
       if (auto dropped = func::FuncOp(kernel)->getAttrOfType<ArrayAttr>(attr::dropped)) {
         std::vector<bundle::AttrValue> lines;

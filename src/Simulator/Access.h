@@ -19,12 +19,14 @@ enum class AccessSpace : uint8_t { Global, Shared, Local, Generic };
 /// Throws the report of a failed check. Out of line: handlers stay small.
 [[noreturn]] void faultGlobal(Warp &w, unsigned lane, uint64_t address,
                               unsigned bytes, bool writes);
-[[noreturn]] void faultShared(Warp &w, unsigned lane, uint64_t address,
-                              unsigned bytes);
 [[noreturn]] void faultLocal(Warp &w, unsigned lane, uint64_t address,
                              unsigned bytes, bool uninitialised);
-[[noreturn]] void faultConflict(Warp &w, unsigned lane, uint64_t address,
-                                bool writes, const Conflict &conflict);
+/// `owner`: of the shared memory; `async`: by the asynchronous proxy.
+[[noreturn]] void faultConflict(Warp &w, Block &owner, unsigned lane,
+                                uint64_t address, bool writes,
+                                const Conflict &conflict, bool async = false);
+/// "shared 'kernel$tile' + 128".
+std::string sharedName(const Block &owner, uint64_t offset);
 
 /// Whether `bytes` (a power of two up to 16) bytes of flags are all set.
 inline bool allWritten(const uint8_t *flags, unsigned bytes) {
@@ -78,40 +80,53 @@ inline uint8_t *writeGlobal(Warp &w, unsigned lane, uint64_t address,
   return m->data + offset;
 }
 
-/// The offset of a shared address that is inside and aligned.
-inline uint64_t sharedOffset(Warp &w, unsigned lane, uint64_t address,
-                             unsigned bytes) {
-  uint64_t offset = address - kSharedBase;
+/// Shared memory of some block of the cluster.
+struct SharedPlace {
+  Block *block;
+  uint64_t offset;
+};
+/// Of an address that is not the warp's own block's: another's, or a fault.
+SharedPlace remoteShared(Warp &w, unsigned lane, uint64_t address,
+                         unsigned bytes, unsigned alignment);
+
+/// Where a shared address is, which is inside and aligned.
+inline SharedPlace sharedPlace(Warp &w, unsigned lane, uint64_t address,
+                               unsigned bytes, unsigned alignment) {
+  uint64_t offset = address - w.block->sharedBase;
   if (offset >= w.block->shared.size() ||
-      w.block->shared.size() - offset < bytes || (address & (bytes - 1)))
-    faultShared(w, lane, address, bytes);
-  return offset;
+      w.block->shared.size() - offset < bytes || (address & (alignment - 1)))
+    return remoteShared(w, lane, address, bytes, alignment);
+  return {w.block, offset};
+}
+inline SharedPlace sharedPlace(Warp &w, unsigned lane, uint64_t address,
+                               unsigned bytes) {
+  return sharedPlace(w, lane, address, bytes, bytes);
 }
 
 /// `byWarp`: all lanes together need it (ldmatrix).
 inline const uint8_t *readShared(Warp &w, unsigned lane, uint64_t address,
                                  unsigned bytes, bool byWarp = false) {
-  uint64_t offset = sharedOffset(w, lane, address, bytes);
-  Block &b = *w.block;
-  Conflict found = b.shared.read(
-      b.clocks, w.index, byWarp ? kWholeWarp : static_cast<uint8_t>(lane),
-      offset, bytes, w.indexOf(*w.current));
+  SharedPlace at = sharedPlace(w, lane, address, bytes);
+  Conflict found = at.block->shared.read(
+      w.block->cluster.clocks,
+      w.accessor(byWarp ? kWholeWarp : static_cast<uint8_t>(lane)), at.offset,
+      bytes);
   if (found.kind != Conflict::None)
-    faultConflict(w, lane, address, false, found);
-  return b.shared.data() + offset;
+    faultConflict(w, *at.block, lane, address, false, found);
+  return at.block->shared.data() + at.offset;
 }
 
 inline void writeShared(Warp &w, unsigned lane, uint64_t address,
                         unsigned bytes, const uint8_t *value,
                         bool byWarp = false) {
-  uint64_t offset = sharedOffset(w, lane, address, bytes);
-  Block &b = *w.block;
-  Conflict found = b.shared.write(
-      b.clocks, w.index, byWarp ? kWholeWarp : static_cast<uint8_t>(lane),
-      offset, bytes, value, w.indexOf(*w.current));
+  SharedPlace at = sharedPlace(w, lane, address, bytes);
+  Conflict found = at.block->shared.write(
+      w.block->cluster.clocks,
+      w.accessor(byWarp ? kWholeWarp : static_cast<uint8_t>(lane)), at.offset,
+      bytes, value);
   if (found.kind != Conflict::None)
-    faultConflict(w, lane, address, true, found);
-  std::memcpy(b.shared.data() + offset, value, bytes);
+    faultConflict(w, *at.block, lane, address, true, found);
+  std::memcpy(at.block->shared.data() + at.offset, value, bytes);
 }
 
 inline uint8_t *localAt(Warp &w, unsigned lane, uint64_t address,

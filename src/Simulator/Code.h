@@ -33,6 +33,9 @@ constexpr uint64_t kSharedBase = 1024;
 constexpr unsigned kWindowShift = 40;
 constexpr uint64_t kSharedWindow = uint64_t(0x700000) << kWindowShift;
 constexpr uint64_t kLocalWindow = uint64_t(0x710000) << kWindowShift;
+constexpr uint64_t kParameterWindow = uint64_t(0x720000) << kWindowShift;
+/// Shared addresses of a cluster: bits 24 and up are the block's rank.
+constexpr unsigned kRankShift = 24;
 /// Where a thread's local memory starts, and where parameters do in their
 /// space.
 constexpr uint64_t kLocalBase = 256;
@@ -47,6 +50,8 @@ using Handler = void (*)(Warp &, const Inst &, uint32_t mask);
 
 /// Inst::small of an instruction that ends the threads that execute it.
 constexpr uint16_t kEndsThread = 0xE0F;
+/// Inst::small of bar.warp.sync.
+constexpr uint16_t kWarpBarrier = 0xBA7;
 
 /// What a flow instruction did with its fragment.
 enum class Next {
@@ -81,7 +86,10 @@ struct Inst {
   uint32_t members = kNone;
   uint32_t target = kNone;     ///< Of a branch.
   uint32_t reconverge = kNone; ///< Its immediate post-dominator.
+  /// Into Code::watches: registers of products that it touches.
+  uint32_t watch = kNone;
   uint32_t line = 0, location = 0;
+  uint32_t text = kNone; ///< Where it begins in the PTX.
   Inst() : run(nullptr) {}
 };
 
@@ -122,7 +130,17 @@ enum class Special : uint8_t {
   ClusterCtaRank,
   ClusterNctaRank,
   ClusterIdX,
+  ClusterIdY,
+  ClusterIdZ,
   NclusterIdX,
+  NclusterIdY,
+  NclusterIdZ,
+  ClusterCtaidX,
+  ClusterCtaidY,
+  ClusterCtaidZ,
+  ClusterNctaidX,
+  ClusterNctaidY,
+  ClusterNctaidZ,
 };
 
 struct SharedVariable {
@@ -148,6 +166,8 @@ struct Code {
   std::vector<uint32_t> lists;
   std::vector<std::pair<uint32_t, ConstantRow>> constants; ///< By offset.
   std::vector<std::pair<uint32_t, Special>> specials;
+  /// Addresses of shared variables, to which a block adds its rank.
+  std::vector<std::pair<uint32_t, ConstantRow>> sharedAddresses;
   uint32_t fileBytes = 0; ///< Of a warp's registers.
   uint32_t registers = 0; ///< Of 32 bits, as declared (virtual).
   std::vector<Parameter> parameters;
@@ -160,6 +180,10 @@ struct Code {
   /// access of the kernel, so that none covers part of a piece.
   unsigned granule = 16;
   std::vector<GlobalVariable> globals;
+  /// Rows that products use, and what each instruction that touches some has: a
+  /// count, then 2 k for reading watched[k], 2 k + 1 for writing it.
+  std::vector<uint32_t> watched, watches;
+  bool hasProducts = false, hasMbarriers = false;
   std::vector<uint32_t> requiredThreads, maxThreads; ///< Empty: not said.
   std::vector<std::string> sources;                  ///< By Inst::location.
 };

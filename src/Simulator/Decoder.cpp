@@ -50,6 +50,14 @@ Decoder::Decoder(Names &names, const ptx::Instruction &in, uint32_t scope)
   }
   taken.resize(mods.size());
   out.line = in.line;
+  // Where the text of it begins, for reports; its guard belongs to it.
+  const std::string &text = names.code.text;
+  const char *begin = in.guard.empty() ? in.opcode.data() : in.guard.data();
+  if (begin >= text.data() && begin < text.data() + text.size()) {
+    out.text = static_cast<uint32_t>(begin - text.data());
+    if (!in.guard.empty())
+      out.text -= in.guardNegated ? 2 : 1;
+  }
   out.location = in.location;
 }
 
@@ -135,6 +143,8 @@ uint32_t Decoder::target(const ptx::Operand &o, unsigned width) {
     fail("register '" + std::string(o.name) + "' has " +
          std::to_string(row->width) + " bits, expected " +
          std::to_string(width));
+  if (row->width != 1)
+    writes.push_back(row->offset);
   return row->offset;
 }
 
@@ -202,13 +212,18 @@ uint32_t Decoder::source(const ptx::Operand &o, const TypeMod &type) {
       fail("register '" + std::string(o.name) + "' has " +
            std::to_string(row->width) + " bits, expected " +
            std::to_string(width));
+    reads.push_back(row->offset);
     return row->offset;
   }
   if (auto row = names.special(o.name))
     return row->offset;
-  if (auto address = names.address(o.name))
+  if (auto address = names.address(o.name)) {
+    if (names.isShared(o.name))
+      return names.sharedAddress(*address + static_cast<uint64_t>(o.value),
+                                 width == 64 ? 64 : 32);
     return names.constant(*address + static_cast<uint64_t>(o.value),
                           width == 64 ? 64 : 32);
+  }
   fail("'" + std::string(o.name) +
        "' is neither a register nor a variable that the simulator knows");
 }
@@ -241,11 +256,13 @@ void Decoder::address(const ptx::Operand &o, unsigned slot) {
       if (row->width == 32)
         out.small |= 0x8000;
       out.op[slot] = row->offset;
+      reads.push_back(row->offset);
       return;
     }
     if (auto address = names.address(base.name)) {
       out.immediate += static_cast<int64_t>(*address);
-      out.op[slot] = names.constant(0, 64);
+      out.op[slot] = names.isShared(base.name) ? names.sharedAddress(0, 64)
+                                               : names.constant(0, 64);
       return;
     }
   }

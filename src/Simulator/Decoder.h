@@ -19,6 +19,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -56,6 +57,12 @@ public:
   std::optional<Row> special(std::string_view name);
   /// The address of a variable, in its own state space.
   std::optional<uint64_t> address(std::string_view name) const;
+  /// A row with an address of the block's shared memory, 0 for where it begins
+  /// in the cluster's.
+  uint32_t sharedAddress(uint64_t address, unsigned width);
+  bool isShared(std::string_view name) const {
+    return sharedNames.contains(name);
+  }
   const Parameter *parameter(std::string_view name) const;
   std::optional<uint32_t> label(std::string_view name, uint32_t scope) const;
 
@@ -76,7 +83,9 @@ private:
   std::map<std::pair<uint32_t, std::string_view>, std::vector<Row>> numbered;
   std::map<std::pair<uint64_t, unsigned>, uint32_t> constants;
   std::map<Special, uint32_t> specials;
+  std::map<std::pair<uint64_t, unsigned>, uint32_t> sharedRows;
   std::map<std::string_view, uint64_t> addresses;
+  std::set<std::string_view> sharedNames;
 };
 
 class Decoder {
@@ -137,6 +146,8 @@ public:
   Names &names;
   const ptx::Instruction &in;
   uint32_t scope;
+  /// Registers that it reads and writes, but for predicates.
+  std::vector<uint32_t> reads, writes;
 
 private:
   std::vector<std::string_view> mods;
@@ -176,10 +187,22 @@ void addAsyncCopyInstructions(InstructionTable &);
 void addMatrixInstructions(InstructionTable &);
 void addWarpInstructions(InstructionTable &);
 void addBarrierInstructions(InstructionTable &);
+void addFenceInstructions(InstructionTable &);
+void addMbarrierInstructions(InstructionTable &);
+void addBulkCopyInstructions(InstructionTable &);
+void addWarpgroupInstructions(InstructionTable &);
+void addClusterInstructions(InstructionTable &);
 void addControlInstructions(InstructionTable &);
 
 /// Fills Inst::reconverge of every branch.
 void findReconvergence(Code &code);
+
+/// What the instructions of a kernel read and write.
+struct Touched {
+  std::vector<uint32_t> reads, writes;
+};
+/// Fills Code::watched and Code::watches.
+void watchRegisters(Code &code, const std::vector<Touched> &touched);
 
 } // namespace nova::sim
 

@@ -25,6 +25,14 @@ std::string_view nova::sim::nameOf(FaultKind kind) {
     return "race";
   case FaultKind::AsyncPending:
     return "unfinished copy";
+  case FaultKind::ProductPending:
+    return "unfinished product";
+  case FaultKind::ProxyFence:
+    return "missing proxy fence";
+  case FaultKind::Phase:
+    return "phase error";
+  case FaultKind::Transaction:
+    return "transaction count";
   case FaultKind::PartialBarrier:
     return "partial barrier";
   case FaultKind::Divergence:

@@ -29,10 +29,16 @@ InstructionTable::InstructionTable() {
   addMatrixInstructions(*this);
   addWarpInstructions(*this);
   addBarrierInstructions(*this);
+  addFenceInstructions(*this);
+  addMbarrierInstructions(*this);
+  addBulkCopyInstructions(*this);
+  addWarpgroupInstructions(*this);
+  addClusterInstructions(*this);
   addControlInstructions(*this);
 }
 
-static Inst decode(Names &names, const ptx::Instruction &in, uint32_t scope) {
+static Inst decode(Names &names, const ptx::Instruction &in, uint32_t scope,
+                   std::vector<Touched> &touched) {
   static const InstructionTable table;
   std::string_view root = in.opcode.substr(0, in.opcode.find('.'));
   const std::vector<Decode> *decoders = table.find(root);
@@ -50,6 +56,7 @@ static Inst decode(Names &names, const ptx::Instruction &in, uint32_t scope) {
         d.out.guard = d.predicate(guard, negated);
         d.out.guardNegated = in.guardNegated;
       }
+      touched.push_back({std::move(d.reads), std::move(d.writes)});
       return d.out;
     }
   Decoder(names, in, scope)
@@ -101,14 +108,16 @@ Expected<Kernel> Kernel::load(std::string_view text, std::string_view symbol,
     code->maxThreads = *entry->maxThreads;
   try {
     Names names(*module, *entry, *code);
+    std::vector<Touched> touched;
     for (size_t k = 0; k < entry->body.size(); ++k)
       code->body.push_back(
-          decode(names, entry->body[k], entry->instructionScopes[k]));
+          decode(names, entry->body[k], entry->instructionScopes[k], touched));
     // Who runs past the last instruction ends there.
     ptx::Instruction last;
     last.opcode = "exit";
     last.line = entry->body.empty() ? entry->line : entry->body.back().line;
-    code->body.push_back(decode(names, last, 0));
+    code->body.push_back(decode(names, last, 0, touched));
+    watchRegisters(*code, touched);
   } catch (Unknown &unknown) {
     return about(unknown.error);
   }

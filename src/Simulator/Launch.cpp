@@ -21,6 +21,8 @@ using namespace nova::sim;
 
 namespace {
 
+constexpr uint64_t kTensorMapBytes = 128;
+
 Fault limitFault(const Code &code, std::string what) {
   Fault fault;
   fault.kind = FaultKind::Limit;
@@ -73,11 +75,69 @@ std::optional<Fault> checkLimits(const Code &code, const Shape &shape,
                           " bytes of shared memory, a block of " +
                           std::string(options.device->name) + " has " +
                           std::to_string(options.device->sharedBytesPerBlock));
+  // ISA 4.1 has no limit; sixteen is the largest of any device, eight of all.
+  if (uint64_t(shape.cluster[0]) * shape.cluster[1] * shape.cluster[2] > 16)
+    return limitFault(code, "clusters of " + extents(shape.cluster) +
+                                " blocks, the limit is 16");
   for (unsigned k = 0; k < 3; ++k)
     if (shape.cluster[k] == 0 || shape.grid[k] % shape.cluster[k])
       return limitFault(code, "a grid of " + extents(shape.grid) +
                                   " in clusters of " + extents(shape.cluster));
   return std::nullopt;
+}
+
+/// Gives the arguments to the parameters in turn: one to each, and to one of several
+/// pointers' size as many pointers.
+Status placeArguments(const Code &code, const std::vector<Argument> &arguments,
+                      LaunchContext &context) {
+  auto about = [&](size_t k, const std::string &what) {
+    return badInput("kernel '" + code.name + "': parameter " +
+                    std::to_string(k) + " has " +
+                    std::to_string(code.parameters[k].bytes) + " bytes, " +
+                    what);
+  };
+  size_t next = 0;
+  size_t k = 0;
+  for (; k < code.parameters.size() && next < arguments.size(); ++k) {
+    const Parameter &p = code.parameters[k];
+    char *to = context.parameters.data() + p.offset;
+    uint64_t filled = 0;
+    do {
+      const Argument &a = arguments[next++];
+      // Every argument has a window, also those that are no pointers.
+      context.memories.push_back(a.map ? a.map->memory
+                                       : a.memory.value_or(Memory()));
+      if (a.map && filled == 0) {
+        if (p.bytes != kTensorMapBytes)
+          return about(k, "expected a tensor map's " +
+                              std::to_string(kTensorMapBytes));
+        context.maps.push_back({p.offset, &*a.map});
+        filled = p.bytes;
+        break;
+      }
+      if (!a.memory && filled == 0) {
+        if (a.value.size() < p.bytes)
+          return about(k, "the launch gives " + std::to_string(a.value.size()));
+        std::memcpy(to, a.value.data(), p.bytes);
+        filled = p.bytes;
+        break;
+      }
+      uint64_t address =
+          (uint64_t(context.memories.size()) << kWindowShift) + a.offset;
+      if (!a.memory || p.bytes % sizeof address)
+        return about(k, a.memory ? "expected a pointer" : "expected pointers");
+      std::memcpy(to + filled, &address, sizeof address);
+      filled += sizeof address;
+    } while (filled < p.bytes && next < arguments.size());
+    if (filled < p.bytes)
+      return about(k, "the launch gives " + std::to_string(filled));
+  }
+  if (k == code.parameters.size() && next == arguments.size())
+    return Status::ok();
+  return badInput("kernel '" + code.name + "' has " +
+                  std::to_string(code.parameters.size()) +
+                  " parameters, expected the " +
+                  std::to_string(arguments.size()) + " of the launch");
 }
 
 /// Of this thread: the rate that is reported should not depend on what else
@@ -103,38 +163,11 @@ Expected<Outcome> Kernel::launch(const Shape &shape,
     return Error{ErrorCode::Missing,
                  "this CPU has no AVX2 and FMA, which the simulator needs",
                  {}};
-  if (arguments.size() != code->parameters.size())
-    return badInput("kernel '" + code->name + "' has " +
-                    std::to_string(code->parameters.size()) +
-                    " parameters, expected the " +
-                    std::to_string(arguments.size()) + " of the launch");
   LaunchContext context;
   context.code = code.get();
   context.shape = shape;
   context.options = &options;
   context.parameters.assign(code->parameterBytes, '\0');
-  for (size_t k = 0; k < arguments.size(); ++k) {
-    const Parameter &p = code->parameters[k];
-    const Argument &a = arguments[k];
-    char *to = context.parameters.data() + p.offset;
-    // Every parameter has a window, also those that are no pointers.
-    context.memories.push_back(a.memory.value_or(Memory()));
-    if (a.memory) {
-      uint64_t address = (uint64_t(k + 1) << kWindowShift) + a.offset;
-      if (p.bytes != 8)
-        return badInput("kernel '" + code->name + "': parameter " +
-                        std::to_string(k) + " has " + std::to_string(p.bytes) +
-                        " bytes, expected a pointer");
-      std::memcpy(to, &address, 8);
-    } else {
-      if (a.value.size() < p.bytes)
-        return badInput("kernel '" + code->name + "': parameter " +
-                        std::to_string(k) + " has " + std::to_string(p.bytes) +
-                        " bytes, the launch gives " +
-                        std::to_string(a.value.size()));
-      std::memcpy(to, a.value.data(), p.bytes);
-    }
-  }
   std::vector<std::string> globals;
   for (const GlobalVariable &v : code->globals)
     globals.push_back(v.bytes);
@@ -143,6 +176,8 @@ Expected<Outcome> Kernel::launch(const Shape &shape,
                                 reinterpret_cast<uint8_t *>(globals[k].data()),
                                 nullptr, globals[k].size(),
                                 code->globals[k].writable});
+  if (Status s = placeArguments(*code, arguments, context); !s)
+    return s.error();
   uint64_t threads = uint64_t(shape.block[0]) * shape.block[1] * shape.block[2];
   context.sharedBytes = code->staticShared + shape.dynamicShared;
   Outcome outcome;
@@ -152,7 +187,11 @@ Expected<Outcome> Kernel::launch(const Shape &shape,
     return outcome;
   context.threads = static_cast<uint32_t>(threads);
 
-  uint64_t blocks = uint64_t(shape.grid[0]) * shape.grid[1] * shape.grid[2];
+  // Clusters, in the order of the grid.
+  std::array<uint64_t, 3> clusters;
+  for (unsigned k = 0; k < 3; ++k)
+    clusters[k] = shape.grid[k] / shape.cluster[k];
+  uint64_t blocks = clusters[0] * clusters[1] * clusters[2];
   unsigned workers = options.threads
                          ? options.threads
                          : std::max(1u, std::thread::hardware_concurrency());
@@ -162,16 +201,18 @@ Expected<Outcome> Kernel::launch(const Shape &shape,
   uint64_t faulty = blocks; // The first block with a fault.
   auto work = [&] {
     double start = cpuSeconds();
-    Block block(context);
+    Cluster cluster(context);
     for (;;) {
       uint64_t b = next.fetch_add(1);
       if (b >= blocks)
         break;
       std::array<uint32_t, 3> id{
-          static_cast<uint32_t>(b % shape.grid[0]),
-          static_cast<uint32_t>(b / shape.grid[0] % shape.grid[1]),
-          static_cast<uint32_t>(b / shape.grid[0] / shape.grid[1])};
-      if (std::optional<Fault> fault = block.run(id, options.seed)) {
+          static_cast<uint32_t>(b % clusters[0]) * shape.cluster[0],
+          static_cast<uint32_t>(b / clusters[0] % clusters[1]) *
+              shape.cluster[1],
+          static_cast<uint32_t>(b / clusters[0] / clusters[1]) *
+              shape.cluster[2]};
+      if (std::optional<Fault> fault = cluster.run(id, options.seed)) {
         std::lock_guard lock(mutex);
         if (b < faulty) {
           faulty = b;
@@ -182,9 +223,9 @@ Expected<Outcome> Kernel::launch(const Shape &shape,
         break;
       }
     }
-    block.counts.coreSeconds = cpuSeconds() - start;
+    cluster.counts.coreSeconds = cpuSeconds() - start;
     std::lock_guard lock(mutex);
-    outcome.counts += block.counts;
+    outcome.counts += cluster.counts;
   };
   if (workers <= 1) {
     work();

@@ -77,6 +77,7 @@ Names::Names(const ptx::Module &module, const ptx::Entry &entry, Code &code)
     }
     code.staticShared = alignUp(code.staticShared, v.alignment);
     addresses[v.name] = kSharedBase + code.staticShared;
+    sharedNames.insert(v.name);
     code.shared.push_back({std::string(v.name), code.staticShared, v.bytes()});
     code.staticShared += v.bytes();
   };
@@ -95,11 +96,11 @@ Names::Names(const ptx::Module &module, const ptx::Entry &entry, Code &code)
     if (v.space == ptx::Space::Shared && v.elements == 0) {
       code.staticShared = dynamic;
       addresses[v.name] = kSharedBase + dynamic;
+      sharedNames.insert(v.name);
       code.shared.push_back({std::string(v.name), dynamic, 0});
     } else if (v.space == ptx::Space::Global || v.space == ptx::Space::Const) {
-      // Windows of variables follow those of the arguments.
-      addresses[v.name] = (entry.params.size() + 1 + code.globals.size())
-                          << kWindowShift;
+      // Windows of variables come before those of the arguments.
+      addresses[v.name] = uint64_t(1 + code.globals.size()) << kWindowShift;
       code.globals.push_back({std::string(v.name), initialBytes(v),
                               v.space == ptx::Space::Global});
     }
@@ -139,6 +140,15 @@ uint32_t Names::constant(uint64_t bits, unsigned width) {
   return entry->second;
 }
 
+uint32_t Names::sharedAddress(uint64_t address, unsigned width) {
+  auto [entry, isNew] = sharedRows.try_emplace({address, width}, 0);
+  if (isNew) {
+    entry->second = allocate(width);
+    code.sharedAddresses.push_back({entry->second, {address, width}});
+  }
+  return entry->second;
+}
+
 std::optional<Names::Row> Names::special(std::string_view name) {
   static const std::map<std::string_view, Special> table = {
       {"%tid.x", Special::TidX},
@@ -169,7 +179,17 @@ std::optional<Names::Row> Names::special(std::string_view name) {
       {"%cluster_ctarank", Special::ClusterCtaRank},
       {"%cluster_nctarank", Special::ClusterNctaRank},
       {"%clusterid.x", Special::ClusterIdX},
+      {"%clusterid.y", Special::ClusterIdY},
+      {"%clusterid.z", Special::ClusterIdZ},
       {"%nclusterid.x", Special::NclusterIdX},
+      {"%nclusterid.y", Special::NclusterIdY},
+      {"%nclusterid.z", Special::NclusterIdZ},
+      {"%cluster_ctaid.x", Special::ClusterCtaidX},
+      {"%cluster_ctaid.y", Special::ClusterCtaidY},
+      {"%cluster_ctaid.z", Special::ClusterCtaidZ},
+      {"%cluster_nctaid.x", Special::ClusterNctaidX},
+      {"%cluster_nctaid.y", Special::ClusterNctaidY},
+      {"%cluster_nctaid.z", Special::ClusterNctaidZ},
   };
   if (name == "%clock64" || name == "%gridid" || name == "%globaltimer")
     return Row{constant(0, 64), 64};

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 
 using namespace nova::sim;
 
@@ -17,110 +18,98 @@ void SharedMemory::reset(uint64_t size, unsigned granule) {
   size_t count = (size + granule - 1) >> shift;
   memory.assign(count << shift, 0xCD); // Nothing that a test could mistake.
   cells.assign(count, Cell());
-  many.clear();
+  sets.assign(1, {});
+  numbers.clear();
+  steps.fill({});
+  lastSet = kNone;
+  clearSet = 0;
+  held.clear();
+  heldCount = 0;
 }
 
-void SharedMemory::noteRead(Cell &cell, const Clocks &clocks, unsigned warp) {
-  if (cell.flags & kManyCounts) {
-    many[cell.readCount][warp] = clocks.now;
-    return;
+/// The set's number after one more read.
+uint32_t SharedMemory::withRead(uint32_t set, const Clocks &clocks,
+                                const Accessor &by) {
+  Step &step = steps[(set * 7 + by.agent) % steps.size()];
+  if (step.to == 0 || step.from != set || step.agent != by.agent ||
+      step.count != clocks.now) {
+    std::vector<Read> reads;
+    // A reader that comes before this read need not be kept: whoever comes
+    // after this one comes after that one too.
+    for (const Read &r : sets[set])
+      if (r.agent != by.agent && r.count > clocks.known(by.warp, r.agent))
+        reads.push_back(r);
+    reads.push_back({by.agent, clocks.now, by.inst});
+    auto [entry, isNew] =
+        numbers.try_emplace(reads, static_cast<uint32_t>(sets.size()));
+    if (isNew)
+      sets.push_back(std::move(reads));
+    step = {set, by.agent, clocks.now, entry->second};
   }
-  if (cell.readers == 0 || cell.readCount == clocks.now) {
-    cell.readCount = clocks.now;
-    cell.readers |= uint32_t(1) << warp;
-    return;
-  }
-  // A reader that comes before this read need not be kept: whoever comes after
-  // this one comes after that one too.
-  uint32_t kept = 0;
-  for (uint32_t left = cell.readers; left; left &= left - 1) {
-    unsigned reader = static_cast<unsigned>(std::countr_zero(left));
-    if (reader != warp && cell.readCount > clocks.known(warp, reader))
-      kept |= uint32_t(1) << reader;
-  }
-  if (!kept) {
-    cell.readCount = clocks.now;
-    cell.readers = uint32_t(1) << warp;
-    return;
-  }
-  Clocks::Row row{};
-  for (uint32_t left = kept; left; left &= left - 1)
-    row[static_cast<unsigned>(std::countr_zero(left))] = cell.readCount;
-  row[warp] = clocks.now;
-  cell.readCount = static_cast<uint32_t>(many.size());
-  cell.flags |= kManyCounts;
-  many.push_back(row);
+  lastSet = step.to;
+  lastReader = by.agent;
+  lastCount = clocks.now;
+  return step.to;
 }
 
-Conflict SharedMemory::readCell(Cell &cell, const Clocks &clocks, unsigned warp,
-                                uint8_t lane, uint32_t inst) {
-  Conflict found;
-  found.inst = cell.writeInst;
-  found.warp = cell.writer;
-  found.lane = cell.lane;
+Conflict SharedMemory::readCell(Cell &cell, const Clocks &clocks,
+                                const Accessor &by, bool async) {
   if (cell.flags & kPending)
-    found.kind = Conflict::Pending;
-  else if (!(cell.flags & kWritten))
-    found.kind = Conflict::Uninitialised;
-  else if (cell.writeCount > clocks.known(warp, cell.writer) &&
-           !(cell.writer == warp && cell.lane == lane))
-    found.kind = Conflict::WithWrite;
-  else {
-    noteRead(cell, clocks, warp);
-    cell.readInst = inst;
-    return {};
-  }
-  return found;
+    return conflictWith(cell, Conflict::Pending);
+  if (!(cell.flags & kWritten))
+    return conflictWith(cell, Conflict::Uninitialised);
+  if (!before(clocks, cell, by))
+    return conflictWith(cell, Conflict::WithWrite);
+  if (async && !(cell.flags & kByAsync) &&
+      cell.writeCount > clocks.fenced(by.warp, cell.writer))
+    return conflictWith(cell, Conflict::Unfenced);
+  cell.readSet = withRead(cell.readSet, clocks, by);
+  return {};
 }
 
-Conflict SharedMemory::checkWrite(Cell &cell, const Clocks &clocks,
-                                  unsigned warp, uint8_t lane, bool sameValue) {
-  Conflict found;
-  if (cell.flags & kPending) {
-    found.kind = Conflict::Pending;
-    found.inst = cell.writeInst;
-    found.warp = cell.writer;
-    found.lane = cell.lane;
-    return found;
-  }
-  if (sameValue)
-    return found;
-  if ((cell.flags & kWritten) &&
-      cell.writeCount > clocks.known(warp, cell.writer) &&
-      !(cell.writer == warp && cell.lane == lane)) {
-    found.kind = Conflict::WithWrite;
-    found.inst = cell.writeInst;
-    found.warp = cell.writer;
-    found.lane = cell.lane;
-    return found;
-  }
-  auto unordered = [&](unsigned reader, uint32_t count) {
-    return reader != warp && count > clocks.known(warp, reader);
-  };
-  auto conflict = [&](unsigned reader) {
-    found.kind = Conflict::WithRead;
-    found.inst = cell.readInst;
-    found.warp = reader;
-    return found;
-  };
-  if (cell.flags & kManyCounts) {
-    const Clocks::Row &row = many[cell.readCount];
-    for (unsigned reader = 0; reader < kMaxWarps; ++reader)
-      if (row[reader] && unordered(reader, row[reader]))
-        return conflict(reader);
-  } else {
-    for (uint32_t left = cell.readers; left; left &= left - 1) {
-      unsigned reader = static_cast<unsigned>(std::countr_zero(left));
-      if (unordered(reader, cell.readCount))
-        return conflict(reader);
+Conflict SharedMemory::readAsync(const Clocks &clocks, const Accessor &by,
+                                 uint64_t offset, unsigned length,
+                                 bool record) {
+  size_t end = (offset + length) >> shift;
+  for (size_t c = offset >> shift; c < end; ++c) {
+    Cell &cell = cells[c];
+    if (cell.readSet == lastSet && lastReader == by.agent &&
+        lastCount == clocks.now && cell.flags == (kWritten | kByAsync) &&
+        cell.writeCount <= clocks.known(by.warp, cell.writer))
+      continue;
+    uint32_t set = cell.readSet;
+    Conflict found = readCell(cell, clocks, by, true);
+    if (!record)
+      cell.readSet = set;
+    if (found.kind != Conflict::None) {
+      found.offset = c << shift;
+      return found;
     }
   }
-  return found;
+  return {};
 }
 
-Conflict SharedMemory::write(const Clocks &clocks, unsigned warp, uint8_t lane,
+Conflict SharedMemory::checkWrite(const Cell &cell, const Clocks &clocks,
+                                  const Accessor &by, bool sameValue) {
+  if (cell.flags & kPending)
+    return conflictWith(cell, Conflict::Pending);
+  if (sameValue)
+    return {};
+  if ((cell.flags & kWritten) && !before(clocks, cell, by))
+    return conflictWith(cell, Conflict::WithWrite);
+  if (cell.readSet && !(cell.readSet == clearSet && by.warp == clearWarp)) {
+    for (const Read &r : sets[cell.readSet])
+      if (r.agent != by.warp && r.count > clocks.known(by.warp, r.agent))
+        return {Conflict::WithRead, 0, r.inst, r.agent, kWholeWarp};
+    clearSet = cell.readSet;
+    clearWarp = by.warp;
+  }
+  return {};
+}
+
+Conflict SharedMemory::write(const Clocks &clocks, const Accessor &by,
                              uint64_t offset, unsigned length,
-                             const uint8_t *value, uint32_t inst) {
+                             const uint8_t *value) {
   size_t end = (offset + length) >> shift;
   for (size_t c = offset >> shift; c < end; ++c) {
     Cell &cell = cells[c];
@@ -128,72 +117,80 @@ Conflict SharedMemory::write(const Clocks &clocks, unsigned warp, uint8_t lane,
         (cell.flags & kWritten) &&
         !std::memcmp(&memory[c << shift], value + ((c << shift) - offset),
                      size_t(1) << shift);
-    Conflict found = checkWrite(cell, clocks, warp, lane, same);
+    Conflict found = checkWrite(cell, clocks, by, same);
+    if (found.kind == Conflict::None && !same && (cell.flags & kBusy))
+      found = busy(c);
     if (found.kind != Conflict::None) {
       found.offset = c << shift;
       return found;
     }
     // A write of what is there anyway leaves the readers as they are.
-    if (!same) {
-      cell.readers = 0;
-      cell.flags = kWritten;
-    }
+    if (!same)
+      cell.readSet = 0;
+    cell.flags = kWritten | (cell.flags & kBusy);
     cell.writeCount = clocks.now;
-    cell.writer = static_cast<uint8_t>(warp);
-    cell.lane = lane;
-    cell.writeInst = inst;
+    cell.writer = static_cast<uint16_t>(by.agent);
+    cell.lane = by.lane;
+    cell.writeInst = by.inst;
   }
   return {};
 }
 
-Conflict SharedMemory::atomic(const Clocks &clocks, unsigned warp, uint8_t lane,
-                              uint64_t offset, unsigned length, uint32_t inst) {
+Conflict SharedMemory::atomic(const Clocks &clocks, const Accessor &by,
+                              uint64_t offset, unsigned length) {
   size_t end = (offset + length) >> shift;
   for (size_t c = offset >> shift; c < end; ++c) {
     Cell &cell = cells[c];
     Conflict found;
     if (!(cell.flags & kWritten)) {
-      found.kind = Conflict::Uninitialised;
-    } else if (cell.flags & kAtomic) {
-      // Earlier plain readers still have to come before this one.
-      uint32_t count = cell.writeCount;
-      cell.writeCount = 0;
-      found = checkWrite(cell, clocks, warp, lane, false);
-      cell.writeCount = count;
+      found = conflictWith(cell, Conflict::Uninitialised);
     } else {
-      found = checkWrite(cell, clocks, warp, lane, false);
+      Cell earlier = cell;
+      // Earlier plain readers still have to come before this one.
+      if (cell.flags & kAtomic)
+        earlier.writeCount = 0;
+      found = checkWrite(earlier, clocks, by, false);
     }
     if (found.kind != Conflict::None) {
       found.offset = c << shift;
       return found;
     }
-    cell.readers = 0;
+    cell.readSet = 0;
     cell.flags = kWritten | kAtomic;
     cell.writeCount = clocks.now;
-    cell.writer = static_cast<uint8_t>(warp);
-    cell.lane = lane;
-    cell.writeInst = inst;
+    cell.writer = static_cast<uint16_t>(by.agent);
+    cell.lane = by.lane;
+    cell.writeInst = by.inst;
   }
   return {};
 }
 
-Conflict SharedMemory::beginAsync(const Clocks &clocks, unsigned warp,
-                                  uint8_t lane, uint64_t offset,
-                                  unsigned length, uint32_t inst) {
+Conflict SharedMemory::beginAsync(const Clocks &clocks, const Accessor &by,
+                                  uint64_t offset, unsigned length,
+                                  bool proxy) {
   size_t end = (offset + length) >> shift;
   for (size_t c = offset >> shift; c < end; ++c) {
     Cell &cell = cells[c];
-    Conflict found = checkWrite(cell, clocks, warp, lane, false);
+    // In whose name it is recorded says nothing about what came before.
+    Accessor starter = by;
+    starter.agent = by.warp;
+    Conflict found = checkWrite(cell, clocks, starter, false);
+    if (found.kind == Conflict::None && (cell.flags & kBusy))
+      found = busy(c);
+    if (found.kind == Conflict::None && proxy && (cell.flags & kWritten) &&
+        !(cell.flags & kByAsync) &&
+        cell.writeCount > clocks.fenced(by.warp, cell.writer))
+      found = conflictWith(cell, Conflict::Unfenced);
     if (found.kind != Conflict::None) {
       found.offset = c << shift;
       return found;
     }
-    cell = Cell();
+    cell.readSet = 0;
     cell.writeCount = clocks.now;
-    cell.writer = static_cast<uint8_t>(warp);
-    cell.lane = lane;
-    cell.writeInst = inst;
-    cell.flags = kWritten | kPending;
+    cell.writer = static_cast<uint16_t>(by.agent);
+    cell.lane = by.lane;
+    cell.writeInst = by.inst;
+    cell.flags = kWritten | kPending | (proxy ? kByAsync : 0);
   }
   return {};
 }
@@ -202,7 +199,38 @@ void SharedMemory::completeAsync(const Clocks &clocks, uint64_t offset,
                                  unsigned length) {
   size_t end = (offset + length) >> shift;
   for (size_t c = offset >> shift; c < end; ++c) {
-    cells[c].flags &= ~kPending;
+    cells[c].flags &= static_cast<uint8_t>(~kPending);
     cells[c].writeCount = clocks.now;
   }
+}
+
+Conflict SharedMemory::busy(uint64_t cell) const {
+  for (const Held &h : held)
+    if (cell >= h.first && cell < h.end)
+      return {Conflict::Busy, 0, h.inst, h.agent, kWholeWarp};
+  return {};
+}
+
+uint32_t SharedMemory::hold(uint64_t offset, unsigned length,
+                            const Accessor &by) {
+  held.push_back({offset >> shift, (offset + length) >> shift, by.inst,
+                  heldCount, by.agent});
+  for (uint64_t c = held.back().first; c < held.back().end; ++c)
+    cells[c].flags |= kBusy;
+  return heldCount++;
+}
+
+void SharedMemory::release(uint32_t number) {
+  for (size_t k = 0; k < held.size(); ++k) {
+    if (held[k].number != number)
+      continue;
+    for (uint64_t c = held[k].first; c < held[k].end; ++c)
+      cells[c].flags &= static_cast<uint8_t>(~kBusy);
+    held.erase(held.begin() + static_cast<std::ptrdiff_t>(k));
+    break;
+  }
+  // Two copies may have been from one place.
+  for (const Held &h : held)
+    for (uint64_t c = h.first; c < h.end; ++c)
+      cells[c].flags |= kBusy;
 }

@@ -7,6 +7,7 @@
 #include "nova/Simulator/Step.h"
 
 #include "nova/Bundle/Bundle.h"
+#include "nova/Bundle/TensorMapWords.h"
 
 #include <algorithm>
 #include <chrono>
@@ -72,6 +73,42 @@ Argument Step::argument(uint32_t launch, size_t position,
                         const std::vector<void *> &inputs,
                         const std::vector<void *> &outputs) {
   const LaunchArg &arg = described->launches[launch].args[position];
+  if (const auto *map = std::get_if<bundle::TensorMap>(&arg)) {
+    Argument of = std::visit(
+        [&](const auto &memory) {
+          return argument(launch, position, memory, inputs, outputs);
+        },
+        map->memory);
+    TensorMap m;
+    m.memory = std::move(*of.memory);
+    m.offset = of.offset;
+    // Through a map may be written what another argument says is a result.
+    m.memory.writable = false;
+    const std::vector<LaunchArg> &args = described->launches[launch].args;
+    for (size_t k = 0; k < args.size(); ++k)
+      if (!std::holds_alternative<bundle::TensorMap>(args[k]))
+        if (Argument other = argument(launch, k, inputs, outputs);
+            other.memory && other.memory->data == m.memory.data)
+          m.memory.writable |= other.memory->writable;
+    m.sizes = map->sizes;
+    m.strides = map->strides;
+    m.box = map->box;
+    m.elementStrides = map->elementStrides;
+    // Words that the manifest's reader has accepted.
+    m.elementType = wordIndex(kMapElementTypes, map->elementType).value_or(0);
+    m.interleave = wordIndex(kMapInterleaves, map->interleave).value_or(0);
+    m.swizzle = wordIndex(kMapSwizzles, map->swizzle).value_or(0);
+    m.fill = wordIndex(kMapFills, map->fill).value_or(0);
+    Argument result;
+    result.map = std::move(m);
+    return result;
+  }
+  return argument(launch, position, arg, inputs, outputs);
+}
+
+Argument Step::argument(uint32_t launch, size_t position, const LaunchArg &arg,
+                        const std::vector<void *> &inputs,
+                        const std::vector<void *> &outputs) {
   Argument result;
   if (const auto *value = std::get_if<Immediate>(&arg)) {
     result.value.assign(reinterpret_cast<const char *>(&value->bits), 8);
@@ -215,6 +252,7 @@ Expected<StepOutcome> Step::run(const std::vector<void *> &inputs,
       shape.cluster[d] = static_cast<uint32_t>(k.cluster[d]);
     }
     shape.dynamicShared = k.dynamicSharedBytes;
+    shape.registers = static_cast<uint32_t>(k.registers);
     if (outcome.fault = checkRegisters(k, options.device); outcome.fault)
       break;
     std::vector<Argument> arguments;

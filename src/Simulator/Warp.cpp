@@ -45,7 +45,7 @@ static uint32_t special(Special what, const Block &block, uint32_t warp,
   case Special::WarpId:
     return warp;
   case Special::NwarpId:
-    return (block.launch.threads + kLanes - 1) / kLanes;
+    return block.launch.warpsPerBlock();
   case Special::LanemaskEq:
     return bit;
   case Special::LanemaskLe:
@@ -63,14 +63,31 @@ static uint32_t special(Special what, const Block &block, uint32_t warp,
   case Special::ClusterNctaRank:
     return shape.cluster[0] * shape.cluster[1] * shape.cluster[2];
   case Special::ClusterCtaRank:
-    return block.id[0] % shape.cluster[0] +
-           shape.cluster[0] *
-               (block.id[1] % shape.cluster[1] +
-                shape.cluster[1] * (block.id[2] % shape.cluster[2]));
+    return block.rank;
   case Special::ClusterIdX:
     return block.id[0] / shape.cluster[0];
+  case Special::ClusterIdY:
+    return block.id[1] / shape.cluster[1];
+  case Special::ClusterIdZ:
+    return block.id[2] / shape.cluster[2];
   case Special::NclusterIdX:
     return shape.grid[0] / shape.cluster[0];
+  case Special::NclusterIdY:
+    return shape.grid[1] / shape.cluster[1];
+  case Special::NclusterIdZ:
+    return shape.grid[2] / shape.cluster[2];
+  case Special::ClusterCtaidX:
+    return block.id[0] % shape.cluster[0];
+  case Special::ClusterCtaidY:
+    return block.id[1] % shape.cluster[1];
+  case Special::ClusterCtaidZ:
+    return block.id[2] % shape.cluster[2];
+  case Special::ClusterNctaidX:
+    return shape.cluster[0];
+  case Special::ClusterNctaidY:
+    return shape.cluster[1];
+  case Special::ClusterNctaidZ:
+    return shape.cluster[2];
   case Special::NsmId:
     return 1;
   // There is no time here; the ISA promises of clocks only that they do not go
@@ -90,9 +107,15 @@ void Warp::start(Block &owner, uint32_t number, uint32_t lanes) {
   block = &owner;
   code = owner.launch.code;
   index = number;
+  agent = owner.rank * owner.launch.warpsPerBlock() + number;
   launched = alive = lanes;
   copies.clear();
   groups.fill(0);
+  bulkReads.clear();
+  bulkGroups.fill(0);
+  products.start(code->watched.size());
+  registers.reset();
+  clusterPhase.fill(0);
   fragments.clear();
   fragments.push_back({lanes, 0, kNone, kNone, 0, Fragment::Runnable});
   if (fresh) {
@@ -113,6 +136,13 @@ void Warp::start(Block &owner, uint32_t number, uint32_t lanes) {
   for (const auto &[offset, what] : code->specials)
     for (unsigned lane = 0; lane < kLanes; ++lane)
       row<uint32_t>(offset)[lane] = special(what, owner, number, lane);
+  for (const auto &[offset, address] : code->sharedAddresses) {
+    uint64_t own = address.bits + (uint64_t(owner.rank) << kRankShift);
+    if (address.width == 64)
+      std::fill_n(row<uint64_t>(offset), kLanes, own);
+    else
+      std::fill_n(row<uint32_t>(offset), kLanes, static_cast<uint32_t>(own));
+  }
   if (code->localBytes) {
     local.assign(kLanes * code->localBytes, 0xCD);
     localWritten.assign(kLanes * code->localBytes, 0);
@@ -160,7 +190,19 @@ void Warp::drop(uint32_t fragment) {
 void Warp::rejoin(uint32_t fragment) { drop(fragment); }
 
 void Warp::leave(uint32_t fragment, uint32_t lanes) {
+  for (const BulkRead &r : bulkReads)
+    if (lanes >> r.lane & 1)
+      throw FaultFound{FaultKind::AsyncPending,
+                       "ends while the bulk copy it began at " +
+                           describeInst(*code, r.inst) +
+                           " may still read shared memory: wait for it by "
+                           "cp.async.bulk.wait_group.read 0",
+                       r.lane,
+                       {},
+                       "shared"};
   alive &= ~lanes;
+  ++block->cluster.events;
+  block->cluster.completeCluster();
   for (Fragment &f : fragments)
     f.mask &= ~lanes;
   if (!fragments[fragment].mask)
@@ -224,9 +266,14 @@ bool Warp::joinAtSync() {
     const Inst &inst = code->body[fragments[i].pc];
     uint32_t together = 0, active = 0;
     std::vector<uint32_t> parts;
+    // bar.warp.sync brings lanes together from anywhere (ISA 9.7.13.2).
+    auto meets = [&](const Fragment &f) {
+      return f.pc == fragments[i].pc ||
+             (inst.small == kWarpBarrier &&
+              code->body[f.pc].small == kWarpBarrier);
+    };
     for (uint32_t k = 0; k < fragments.size(); ++k)
-      if (fragments[k].state == Fragment::AtSync &&
-          fragments[k].pc == fragments[i].pc) {
+      if (fragments[k].state == Fragment::AtSync && meets(fragments[k])) {
         together |= fragments[k].mask;
         parts.push_back(k);
       }
@@ -243,6 +290,8 @@ bool Warp::joinAtSync() {
     current = &inst;
     ++warpInstructions;
     laneInstructions += static_cast<uint64_t>(std::popcount(active));
+    if (active && inst.watch != kNone)
+      touchWatched(inst);
     if (active)
       inst.run(*this, inst, active);
     for (uint32_t k : parts) {
@@ -294,6 +343,8 @@ void Warp::execute(uint32_t fragment) {
     }
     ++warpCount;
     laneCount += static_cast<uint64_t>(std::popcount(mask));
+    if (inst.watch != kNone && mask)
+      touchWatched(inst);
     switch (inst.kind) {
     case Kind::Plain:
       if (mask)

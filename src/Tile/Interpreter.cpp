@@ -157,6 +157,8 @@ LogicalResult Interpreter::execute(Operation *op) {
         set(op.getResult(), Held(op.getType(), point));
         return success();
       })
+      .Case([&](MemberOp op) { return executeMember(op), success(); })
+      .Case([&](SelectOp op) { return executeSelect(op); })
       .Case([&](RangeOp op) { return executeRange(op); })
       .Case([&](SplatOp op) { return executeSplat(op); })
       .Case([&](BroadcastOp op) { return executeBroadcast(op); })

@@ -108,6 +108,10 @@ private:
   llvm::LogicalResult executeConstant(mlir::arith::ConstantOp op);
   llvm::LogicalResult executeElements(mlir::Operation *op);
 
+  // InterpreterMemory.cpp: whose point, and which memory.
+  void executeMember(MemberOp op);
+  llvm::LogicalResult executeSelect(SelectOp op);
+
   // InterpreterTiles.cpp: pure operations on tiles.
   llvm::LogicalResult executeRange(RangeOp op);
   llvm::LogicalResult executeSplat(SplatOp op);

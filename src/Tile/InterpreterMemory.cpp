@@ -26,6 +26,28 @@ static char *addressOf(const Memory &memory, ArrayRef<int64_t> place) {
   return memory.base + elements * int64_t(memory.format.bytes());
 }
 
+void Interpreter::executeMember(MemberOp op) {
+  int64_t at = getIndex(op.getPoint());
+  ArrayRef<int64_t> starts = op.getStarts();
+  size_t member = 0;
+  while (member + 1 < starts.size() && starts[member + 1] <= at)
+    ++member;
+  set(op.getMember(), Held(op.getMember().getType(), member));
+  set(op.getLocal(), Held(op.getLocal().getType(), at - starts[member]));
+}
+
+LogicalResult Interpreter::executeSelect(SelectOp op) {
+  int64_t number = getIndex(op.getNumber());
+  if (number < 0 || number >= (int64_t)op.getMemories().size())
+    return fail(op, "number " + Twine(number) + " of " +
+                        Twine(op.getMemories().size()) + " memories");
+  // A memory is held as its number.
+  Held held = get(op.getMemories()[number]);
+  held.type = op.getType();
+  set(op.getResult(), std::move(held));
+  return success();
+}
+
 LogicalResult Interpreter::locate(Operation *op, Value memoryValue,
                                   ValueRange offsets, ArrayRef<int64_t> along,
                                   ArrayRef<int64_t> bounds,

@@ -151,11 +151,12 @@ static RankedTensorType tileType(Value value) {
 
 /// `along` and `bounds` of an access of a tile of `type` to `memory`.
 static LogicalResult verifyAccess(Operation *op, ArrayRef<int64_t> shape,
-                                  Type element, MemRefType memory,
-                                  size_t offsets, ArrayRef<int64_t> along,
+                                  Type element, Value from, size_t offsets,
+                                  ArrayRef<int64_t> along,
                                   ArrayRef<int64_t> bounds) {
+  auto memory = cast<MemRefType>(from.getType());
   int64_t rank = memory.getRank();
-  if (!memory.hasStaticShape())
+  if (!memory.hasStaticShape() && !from.getDefiningOp<SelectOp>())
     return op->emitOpError("memory of static shape expected, got ") << memory;
   if ((int64_t)offsets != rank)
     return op->emitOpError() << rank << " offsets expected, got " << offsets;
@@ -183,22 +184,19 @@ LogicalResult LoadOp::verify() {
   if (getFill() && getFill().getType() != getType().getElementType())
     return emitOpError("fill is not of the element type");
   return verifyAccess(*this, getType().getShape(), getType().getElementType(),
-                      cast<MemRefType>(getMemory().getType()),
-                      getOffsets().size(), getAlong(), getBounds());
+                      getMemory(), getOffsets().size(), getAlong(), getBounds());
 }
 
 LogicalResult StoreOp::verify() {
   RankedTensorType type = tileType(getValue());
   return verifyAccess(*this, type.getShape(), type.getElementType(),
-                      cast<MemRefType>(getMemory().getType()),
-                      getOffsets().size(), getAlong(), getBounds());
+                      getMemory(), getOffsets().size(), getAlong(), getBounds());
 }
 
 LogicalResult AsyncLoadOp::verify() {
   auto buffer = cast<BufferType>(getBuffer().getType());
   return verifyAccess(*this, buffer.getShape(), buffer.getElementType(),
-                      cast<MemRefType>(getMemory().getType()),
-                      getOffsets().size(), getAlong(), getBounds());
+                      getMemory(), getOffsets().size(), getAlong(), getBounds());
 }
 
 LogicalResult BulkLoadOp::verify() {
@@ -211,8 +209,7 @@ LogicalResult BulkLoadOp::verify() {
   if (!(*this)->getParentOfType<RoleOp>())
     return emitOpError("copies through a channel are for a role of their own");
   return verifyAccess(*this, buffer.getShape(), buffer.getElementType(),
-                      cast<MemRefType>(getMemory().getType()),
-                      getOffsets().size(), getAlong(), getBounds());
+                      getMemory(), getOffsets().size(), getAlong(), getBounds());
 }
 
 LogicalResult RoleOp::verify() {
@@ -231,6 +228,63 @@ LogicalResult RoleOp::verify() {
     return WalkResult::interrupt();
   });
   return failure(walked.wasInterrupted());
+}
+
+LogicalResult MemberOp::verify() {
+  ArrayRef<int64_t> starts = getStarts();
+  if (starts.empty() || starts.front() != 0)
+    return emitOpError("starts: 0 expected first");
+  for (size_t k = 1; k < starts.size(); ++k)
+    if (starts[k] <= starts[k - 1])
+      return emitOpError() << "starts: " << starts[k] << " after "
+                           << starts[k - 1] << ", expected ascending numbers";
+  return success();
+}
+
+MemRefType SelectOp::commonType(TypeRange memories) {
+  MemRefType first;
+  SmallVector<int64_t> shape, strides;
+  for (Type type : memories) {
+    auto memory = dyn_cast<MemRefType>(type);
+    SmallVector<int64_t> own;
+    int64_t offset;
+    if (!memory || !memory.hasStaticShape() ||
+        failed(memory.getStridesAndOffset(own, offset)) || offset != 0)
+      return {};
+    if (!first) {
+      first = memory;
+      strides = own;
+      shape.assign(memory.getShape().begin(), memory.getShape().end());
+      continue;
+    }
+    if (memory.getElementType() != first.getElementType() || own != strides)
+      return {};
+    for (auto [extent, other] : llvm::zip_equal(shape, memory.getShape()))
+      if (extent != other)
+        extent = ShapedType::kDynamic;
+  }
+  if (!first)
+    return {};
+  return MemRefType::get(
+      shape, first.getElementType(),
+      StridedLayoutAttr::get(first.getContext(), 0, strides));
+}
+
+LogicalResult SelectOp::verify() {
+  MemRefType type = commonType(getMemories().getTypes());
+  if (!type)
+    return emitOpError("memories of static shape, equal element types and "
+                       "equal strides expected");
+  if (type != getType())
+    return emitOpError() << "a result of type " << type << " expected, got "
+                         << getType();
+  for (Value memory : getMemories()) {
+    auto argument = dyn_cast<BlockArgument>(memory);
+    if (!argument ||
+        !isa<func::FuncOp>(argument.getOwner()->getParentOp()))
+      return emitOpError("parameters of the program expected");
+  }
+  return success();
 }
 
 LogicalResult RangeOp::verify() {

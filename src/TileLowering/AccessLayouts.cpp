@@ -89,6 +89,12 @@ int64_t nova::tile::knownDivisor(Value index) {
 }
 
 int64_t nova::tile::argumentAlignment(Value memory) {
+  if (auto select = memory.getDefiningOp<SelectOp>()) {
+    int64_t alignment = 0;
+    for (Value choice : select.getMemories())
+      alignment = std::gcd(alignment, argumentAlignment(choice));
+    return alignment;
+  }
   auto argument = dyn_cast<BlockArgument>(memory);
   auto function =
       argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp())
@@ -98,6 +104,17 @@ int64_t nova::tile::argumentAlignment(Value memory) {
   auto alignment = function.getArgAttrOfType<IntegerAttr>(
       argument.getArgNumber(), tile::attr::alignment);
   return alignment ? alignment.getInt() : kWidestAccess;
+}
+
+/// A number that divides the extent, whichever memory it is of.
+static int64_t extentDivisor(Value memory, unsigned dim) {
+  auto select = memory.getDefiningOp<SelectOp>();
+  if (!select)
+    return cast<MemRefType>(memory.getType()).getDimSize(dim);
+  int64_t divisor = 0;
+  for (Value choice : select.getMemories())
+    divisor = std::gcd(divisor, extentDivisor(choice, dim));
+  return divisor;
 }
 
 int64_t Access::vectorLength(unsigned dim) const {
@@ -112,12 +129,12 @@ int64_t Access::vectorLength(unsigned dim) const {
   (void)memoryType().getStridesAndOffset(all, offset);
   for (int64_t d = 0; d < memoryType().getRank(); ++d)
     if (d != along[dim]) {
-      if (memoryType().getDimSize(d) > 1)
+      if (memoryType().getDimSize(d) != 1)
         mustDivide(all[d]);
     } else {
       mustDivide(knownDivisor(offsets[d]));
       if (bounds[dim] != 0)
-        mustDivide(memoryType().getDimSize(d));
+        mustDivide(extentDivisor(memory, d));
     }
   return divisor ? powerOfTwoPart(divisor) : kWidestAccess / bytes;
 }

@@ -175,9 +175,9 @@ private:
     double efficiency = sectorEfficiency(access, group);
     if (efficiency > kPoorEfficiency)
       return group;
-    // A vector that many threads read the same of comes from the cache at any rate, and
-    // without a conversion through shared memory.
-    if (isa<LoadOp>(op) && (group.freeLaneBits() || group.freeWarpBits()) &&
+    // Behind products, a vector that many threads read the same of comes from the cache at
+    // any rate, and without a conversion through shared memory, which loads could not pass.
+    if (isa<LoadOp>(op) && !products.empty() && op->getBlock() == &function.getBody().front() && (group.freeLaneBits() || group.freeWarpBits()) &&
         group.elements() * access.elementBytes() <= kFewBytes)
       return group;
     // Beside sums that fill the registers: piece by piece.

@@ -162,7 +162,7 @@ ThreadEmitter::Places ThreadEmitter::place(const Access &access, const LinearLay
       continue;
     int64_t dim = access.along[d];
     Value offset = scalar(access.offsets[dim]);
-    Value extent = constantIndex(access.memoryType().getDimSize(dim));
+    Value extent = extentOf(access.memory, dim);
     upper[d] = clamp(arith::SubIOp::create(builder, loc, extent, offset));
     if (access.bounds[d] == 2)
       lower[d] = clamp(arith::SubIOp::create(builder, loc, constantIndex(0), offset));

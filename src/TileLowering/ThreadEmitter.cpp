@@ -29,8 +29,11 @@ FailureOr<LLVM::LLVMFuncOp> ThreadEmitter::run() {
   auto module = program->getParentOfType<ModuleOp>();
   builder.setInsertionPoint(program);
   auto pointer = LLVM::LLVMPointerType::get(context, (unsigned)NVVM::NVVMMemorySpace::Global);
+  auto genericPointer = LLVM::LLVMPointerType::get(context);
   auto sharedPointer = LLVM::LLVMPointerType::get(context, (unsigned)NVVM::NVVMMemorySpace::Shared);
-  SmallVector<Type> parameters(program.getNumArguments(), pointer);
+  // One table for all, if one is chosen by a number.
+  bool isTable = !program.getOps<MemberOp>().empty() || !program.getOps<SelectOp>().empty();
+  SmallVector<Type> parameters(isTable ? 1 : program.getNumArguments(), isTable ? genericPointer : pointer);
   auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), parameters);
   std::string name = program.getName().str();
   program.setName(name + ".tiles");
@@ -56,7 +59,7 @@ FailureOr<LLVM::LLVMFuncOp> ThreadEmitter::run() {
                   builder.getDenseI32ArrayAttr({(int32_t)threads, 1, 1}));
   if (roleWarps)
     kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(residentBlocks));
-  for (unsigned i = 0; i < parameters.size(); ++i) {
+  for (unsigned i = 0; i < parameters.size() && !isTable; ++i) {
     auto alignment = program.getArgAttrOfType<IntegerAttr>(i, tile::attr::alignment);
     kernel.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
                       builder.getI64IntegerAttr(alignment ? alignment.getInt() : 16));
@@ -71,8 +74,11 @@ FailureOr<LLVM::LLVMFuncOp> ThreadEmitter::run() {
   builder.setInsertionPointToEnd(block);
   auto anchor = LLVM::ReturnOp::create(builder, loc, ValueRange());
   builder.setInsertionPoint(anchor);
-  for (auto [from, to] : llvm::zip(program.getArguments(), block->getArguments()))
-    scalars.map(from, to);
+  if (isTable)
+    openTable();
+  else
+    for (auto [from, to] : llvm::zip(program.getArguments(), block->getArguments()))
+      scalars.map(from, to);
   LogicalResult done = emitBlock(program.getBody().front());
   marker.erase();
   if (!roleWarps)
@@ -207,6 +213,8 @@ LogicalResult ThreadEmitter::emit(Operation *op) {
                         .getResult());
         return success();
       })
+      .Case([&](MemberOp member) { return emitMember(member), success(); })
+      .Case([&](SelectOp select) { return emitSelect(select), success(); })
       .Case([&](RangeOp range) { return emitRange(range), success(); })
       .Case([&](SplatOp splat) {
         tiles[splat] = Registers(layoutOf(splat).registerCount(), scalar(splat.getValue()));

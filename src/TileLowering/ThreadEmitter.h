@@ -114,6 +114,16 @@ private:
   /// Fills `block` with `source`, its terminator's operands flattened.
   mlir::LogicalResult emitBody(mlir::Block &source, mlir::Block &block);
 
+  // --- Members.cpp
+  /// The kernel's parameters are one table of pointers by value: whose code is for
+  /// several members takes one by a number that is computed.
+  void openTable();
+  void emitMember(MemberOp op);
+  void emitSelect(SelectOp op);
+  /// values[number], a number that is the same in all threads.
+  mlir::Value byNumber(mlir::Value number, llvm::ArrayRef<int64_t> values);
+  mlir::Value extentOf(mlir::Value memory, unsigned dim);
+
   // --- GlobalMemory.cpp
   mlir::LogicalResult emitLoad(LoadOp op);
   mlir::LogicalResult emitStore(StoreOp op);
@@ -269,6 +279,9 @@ private:
   mlir::LLVM::LLVMFuncOp kernel;
   mlir::Value thread; ///< i32, the number of the thread in its block.
   mlir::Value shared; ///< ptr<3>, start of shared memory.
+  mlir::Value table;  ///< ptr, the pointers that are the one parameter; or null.
+  /// Extents of what a tile.select chose, where they are no constants.
+  llvm::DenseMap<std::pair<mlir::Value, unsigned>, mlir::Value> extents;
   llvm::DenseMap<mlir::Value, Registers> tiles;
   mlir::IRMapping scalars;
   std::map<std::vector<int64_t>, mlir::Value> linear;

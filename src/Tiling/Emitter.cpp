@@ -18,9 +18,10 @@ using namespace mlir;
 using namespace nova;
 using namespace nova::tiling;
 
-Emitter::Emitter(func::FuncOp kernel, const Axes &axes, func::FuncOp program, tile::Precision precision)
-    : kernel(kernel), program(program), axes(axes), precision(precision),
-      builder(kernel.getLoc(), kernel.getContext()) {
+Emitter::Emitter(func::FuncOp kernel, const Axes &axes, func::FuncOp program, tile::Precision precision,
+                 std::optional<Members> given)
+    : kernel(kernel), program(program), axes(axes), precision(precision), members(std::move(given)),
+      memories(program.getArguments().begin(), program.getArguments().end()), builder(kernel.getLoc(), kernel.getContext()) {
   root.block = &program.getBody().front();
 }
 
@@ -121,6 +122,29 @@ Emitter::loop(ArrayRef<AxisId> streamed, Scope *scope, ValueRange init, ArrayRef
   return results;
 }
 
+/// Which member's grid point this is, and that one's memory. What the members have in
+/// common stays as it is.
+void Emitter::openMembers() {
+  const KernelGroup &group = members->group;
+  auto member = tile::MemberOp::create(at(&root), tile::PointOp::create(at(&root)), members->starts);
+  SmallVector<Value> parameters = std::exchange(memories, {});
+  auto select = [&](llvm::function_ref<unsigned(unsigned)> parameterOf) {
+    SmallVector<Value> choices;
+    for (unsigned m = 0; m < group.members; ++m)
+      choices.push_back(parameters[parameterOf(m)]);
+    MemRefType type = tile::SelectOp::commonType(ValueRange(choices).getTypes());
+    assert(type && "the members of a group differ in more than an extent");
+    return tile::SelectOp::create(at(&root), type, member.getMember(), choices).getResult();
+  };
+  memories.append(parameters.begin(), parameters.begin() + group.shared);
+  for (unsigned i = 0; i < group.arguments; ++i)
+    memories.push_back(select([&](unsigned m) { return group.argument(m, group.shared + i); }));
+  unsigned arguments = group.shared + group.members * group.arguments;
+  for (unsigned r = 0; r < group.results; ++r)
+    memories.push_back(select([&](unsigned m) { return arguments + group.result(m, r); }));
+  ownPoint = member.getLocal();
+}
+
 /// The number, row-major, of the `number`th tile of planes of rows x columns tiles that
 /// are gone through in bands of `band` rows, column by column: blocks that run at once
 /// lie in a square of tiles rather than a row of them, and share what they read in L2.
@@ -153,8 +177,10 @@ Value Emitter::rasterBands(Value number, int64_t planes, int64_t rows, int64_t c
 void Emitter::openRoot() {
   auto sizes = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::space).asArrayRef();
   auto tiles = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::tile).asArrayRef();
+  if (members)
+    openMembers();
   // Row-major: the last dimension runs fastest.
-  Value rest = tile::PointOp::create(at(&root));
+  Value rest = members ? ownPoint : tile::PointOp::create(at(&root)).getResult();
   point.assign(sizes.size(), Value());
   int64_t before = 1;
   SmallVector<int64_t> counts;
@@ -170,7 +196,8 @@ void Emitter::openRoot() {
   size_t rows = columns > 0 ? columns - 1 : 0;
   while (rows > 0 && counts[rows - 1] <= 1)
     --rows;
-  if (raster && raster.getInt() > 1 && rows > 0)
+  // Members differ in their number of rows.
+  if (raster && raster.getInt() > 1 && rows > 0 && !members)
     rest = rasterBands(rest, before / (counts[rows - 1] * counts[columns - 1]), counts[rows - 1],
                        counts[columns - 1], raster.getInt());
   for (size_t s = sizes.size(); s-- > 0;) {
@@ -290,10 +317,10 @@ LogicalResult Emitter::store(OpOperand &result, Scope *scope, const Tile &tile) 
     Value zero = arith::CmpIOp::create(at(scope), arith::CmpIPredicate::eq, point[s], index(scope, 0));
     first = first ? arith::AndIOp::create(at(scope), first, zero).getResult() : zero;
   }
-  Value memory = program.getArgument(kernel.getNumArguments() + result.getOperandNumber());
+  Value to = memory(kernel.getNumArguments() + result.getOperandNumber());
   ImplicitLocOpBuilder &b = at(scope);
   if (first)
     b.setInsertionPointToStart(scf::IfOp::create(b, first, /*withElseRegion=*/false).thenBlock());
-  tile::StoreOp::create(b, whole, memory, offsets, memoryDims, bounds);
+  tile::StoreOp::create(b, whole, to, offsets, memoryDims, bounds);
   return success();
 }

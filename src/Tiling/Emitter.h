@@ -17,6 +17,7 @@
 #include "BodyFacts.h"
 
 #include "nova/Transforms/KernelAxes.h"
+#include "nova/Transforms/KernelGroups.h"
 #include "nova/Tile/Tile.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -67,9 +68,17 @@ struct Scope {
 /// How a generic's body reduces; see Reductions.cpp.
 struct Reduction;
 
+/// The members that a kernel stands for, of a group (nova/Transforms/KernelGroups.h).
+struct Members {
+  KernelGroup group;
+  llvm::SmallVector<int64_t> starts; ///< The first grid point of each.
+};
+
 class Emitter {
 public:
-  Emitter(mlir::func::FuncOp kernel, const Axes &axes, mlir::func::FuncOp program, tile::Precision precision);
+  /// With `members` the kernel is one of them, and the program is for all.
+  Emitter(mlir::func::FuncOp kernel, const Axes &axes, mlir::func::FuncOp program, tile::Precision precision,
+          std::optional<Members> members = std::nullopt);
 
   /// Emits the whole program. Failure after an error.
   mlir::LogicalResult run();
@@ -142,6 +151,10 @@ private:
   /// Index tensors' elements as indices; negative ones count from the end of
   /// `wrap` if that is not 0.
   mlir::FailureOr<Tile> indices(mlir::Value value, llvm::ArrayRef<AxisId> dims, Scope *scope, int64_t wrap);
+  // SegmentSum.cpp.
+  mlir::LogicalResult segmentSum(mlir::Operation *op, Scope *scope, llvm::ArrayRef<AxisId> order);
+  /// The lower 32 bits of an entry of a list, an argument of rank 1, as an index.
+  mlir::FailureOr<mlir::Value> entry(mlir::Operation *op, mlir::Value list, mlir::Value where, Scope *scope);
   /// `old` where not all of `matches` are true, else `update` or the sum of both.
   mlir::Value merged(Scope *scope, llvm::ArrayRef<Tile> matches, const Tile &update, const Tile &old,
                      bool accumulate);
@@ -160,6 +173,9 @@ private:
 
   // Program.cpp.
   void openRoot();
+  void openMembers();
+  /// The memory of an argument of the kernel, or, behind those, of a result.
+  mlir::Value memory(unsigned parameter) { return memories[parameter]; }
   mlir::Value rasterBands(mlir::Value number, int64_t planes, int64_t rows, int64_t columns, int64_t band);
   mlir::LogicalResult storeResults();
   mlir::LogicalResult store(mlir::OpOperand &result, Scope *scope, const Tile &tile);
@@ -167,8 +183,11 @@ private:
   mlir::func::FuncOp kernel, program;
   const Axes &axes;
   tile::Precision precision;
+  std::optional<Members> members;
+  llvm::SmallVector<mlir::Value> memories;
   mlir::ImplicitLocOpBuilder builder;
   Scope root;
+  mlir::Value ownPoint; ///< Of members: the number among its member's points.
   /// Number of its tile, of each dimension of the space.
   llvm::SmallVector<mlir::Value> point;
 };

@@ -8,6 +8,7 @@
 
 #include "nova/IR/Nova.h"
 #include "nova/Tiling/Passes.h"
+#include "nova/Transforms/KernelContract.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -47,7 +48,7 @@ static func::FuncOp makeProgram(OpBuilder &builder, func::FuncOp kernel) {
                                       builder.getFunctionType(inputs, {}));
   program.setVisibility(kernel.getVisibility());
   StringRef consumed[] = {attr::tile, attr::localTile, attr::space, attr::warps, attr::stages, attr::candidates,
-                          attr::dropped};
+                          attr::dropped, attr::group};
   for (NamedAttribute attribute : kernel->getDiscardableAttrs())
     if (!llvm::is_contained(consumed, attribute.getName().getValue()))
       program->setAttr(attribute.getName(), attribute.getValue());
@@ -61,22 +62,37 @@ static func::FuncOp makeProgram(OpBuilder &builder, func::FuncOp kernel) {
 static LogicalResult lowerKernel(func::FuncOp kernel, tile::Precision precision) {
   if (kernel->removeAttr(kCollapsedAttr))
     collapseAxes(kernel);
-  auto axes = Axes::analyse(kernel);
-  if (failed(axes) || failed(axes->readTiles(kernel)))
+  // The program of a group is that of its largest member, with other memory.
+  OwningOpRef<func::FuncOp> largest;
+  func::FuncOp one = kernel;
+  std::optional<Members> members;
+  if (auto group = groupOf(kernel)) {
+    largest = memberOf(kernel, largestMember(kernel));
+    one = *largest;
+    members = Members{*group, {}};
+  }
+  auto axes = Axes::analyse(one);
+  if (failed(axes) || failed(axes->readTiles(one)))
     return failure();
+  if (members) {
+    int64_t points = 0;
+    for (int64_t size : memberGridSizes(kernel)) {
+      members->starts.push_back(points);
+      points += size;
+    }
+    for (AxisId id = 0; id < (AxisId)axes->size(); ++id)
+      if (Axis &axis = (*axes)[id]; axis.space == 0)
+        for (ArrayRef<int64_t> space : memberSpaces(kernel))
+          axis.uneven |= space.front() % axis.tile != 0;
+  }
   OpBuilder builder(kernel);
   func::FuncOp program = makeProgram(builder, kernel);
-  int64_t grid = 1;
-  auto sizes = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::space).asArrayRef();
-  auto tiles = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::tile).asArrayRef();
-  for (auto [extent, tile] : llvm::zip_equal(sizes, tiles))
-    grid *= (extent + tile - 1) / tile;
-  program->setAttr(tile::attr::grid, builder.getI64IntegerAttr(grid));
+  program->setAttr(tile::attr::grid, builder.getI64IntegerAttr(gridSize(kernel)));
   auto warps = kernel->getAttrOfType<IntegerAttr>(attr::warps);
   program->setAttr(tile::attr::warps, builder.getI64IntegerAttr(warps ? warps.getInt() : kDefaultWarps));
   if (auto stages = kernel->getAttrOfType<IntegerAttr>(attr::stages))
     program->setAttr(tile::attr::stages, builder.getI64IntegerAttr(stages.getInt()));
-  if (failed(Emitter(kernel, *axes, program, precision).run())) {
+  if (failed(Emitter(one, *axes, program, precision, std::move(members)).run())) {
     program.erase();
     return failure();
   }

@@ -219,6 +219,11 @@ LogicalResult Emitter::indexPut(Operation *op, Scope *scope, ArrayRef<AxisId> or
   auto start = emit(put.getInit(), dims, scope, out);
   if (failed(start))
     return failure();
+  // Without positions nothing is read, not even of indices.
+  if (cast<RankedTensorType>(put.getIndices()[0].getType()).getNumElements() == 0) {
+    scope->values[result] = *start;
+    return success();
+  }
   size_t indexed = put.getIndices().size();
   unsigned count = cast<RankedTensorType>(put.getIndices()[0].getType()).getRank();
   AxisList positions, streamed, updateDims;

@@ -67,6 +67,7 @@ FailureOr<Tile> Emitter::emit(Value value, ArrayRef<AxisId> dims, Scope *scope, 
             .Case([&](tensor::ConcatOp) { return concat(op, place, order); })
             .Case([&](CumsumOp) { return cumsum(op, place, order); })
             .Case([&](ScatterOp) { return scatter(op, place, order); })
+            .Case([&](SegmentSumOp) { return segmentSum(op, place, order); })
             .Case([&](IndexPutOp) { return indexPut(op, place, order); });
     if (failed(ok))
       return failure();
@@ -98,7 +99,7 @@ FailureOr<Tile> Emitter::load(BlockArgument argument, ArrayRef<AxisId> dims, Sco
   }
   Type element = getElementTypeOrSelf(argument.getType());
   Value value = tile::LoadOp::create(at(scope), tileType(along, element),
-                                     program.getArgument(argument.getArgNumber()), offsets, Value(), memoryDims,
+                                     memory(argument.getArgNumber()), offsets, Value(), memoryDims,
                                      bounds);
   return scope->loads[key] = unwrapped(scope, value, along);
 }
@@ -193,7 +194,7 @@ FailureOr<Tile> BodyEmitter::extract(tensor::ExtractOp inner) {
   all = e.tileAxes(all, order);
   if (failed(e.checkRank(inner, all)))
     return failure();
-  Value memory = e.program.getArgument(argument.getArgNumber());
+  Value memory = e.memory(argument.getArgNumber());
   RankedTensorType type = e.tileType(all, inner.getType());
   SmallVector<Value> at;
   if (isLoad) {

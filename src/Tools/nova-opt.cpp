@@ -10,6 +10,7 @@
 #include "nova/TileLowering/Passes.h"
 #include "nova/Tiling/Passes.h"
 #include "nova/Transforms/Passes.h"
+#include "nova/Transforms/SortUpdates.h"
 
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -34,6 +35,7 @@ int main(int argc, char **argv) {
                   mlir::LLVM::LLVMDialect, mlir::NVVM::NVVMDialect>();
   mlir::registerConvertNVVMToLLVMInterface(registry);
   nova::registerNovaTransformsPasses();
+  nova::registerNovaSortUpdatesPasses();
   nova::registerNovaTilingPasses();
   nova::registerNovaMathPasses();
   nova::registerNovaHostCodegenPasses();

@@ -148,6 +148,22 @@ void Collapser::collect() {
       read(put.getUpdatesMutable(), updates);
       lists.push_back(positions);
       lists.push_back(updates);
+    } else if (auto sum = dyn_cast<SegmentSumOp>(op)) {
+      AxisList dims = axes.ofValue(op.getResult(0)), positions;
+      unsigned count = positionRank(sum);
+      for (unsigned k = 0; k < count; ++k)
+        positions.push_back(axes.ofLoop(&op, k));
+      for (AxisId &axis : MutableArrayRef<AxisId>(dims).take_front(sum.getRows())) {
+        setApart(axis);
+        axis = kApart;
+      }
+      AxisList updates = positions;
+      updates.append(dims.begin() + sum.getRows(), dims.end());
+      read(sum.getInitMutable(), dims);
+      read(sum.getUpdatesMutable(), updates);
+      for (OpOperand *list : {&sum.getOrderMutable(), &sum.getBoundsMutable()})
+        read(*list, {kApart});
+      lists.push_back(positions);
     } else if (isa<ScatterOp>(op)) {
       for (AxisId axis : axes.ofValue(op.getResult(0)))
         setApart(axis);

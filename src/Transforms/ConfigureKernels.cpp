@@ -9,6 +9,7 @@
 
 #include "nova/Target/Target.h"
 #include "nova/Transforms/Candidates.h"
+#include "nova/Transforms/KernelGroups.h"
 #include "nova/Transforms/Passes.h"
 
 #include "mlir/IR/Builders.h"
@@ -21,6 +22,30 @@ namespace nova {
 using namespace mlir;
 using namespace nova;
 
+/// What the configurator is told of a kernel with collapsed axes, and these; of a
+/// group, its largest member's.
+static FailureOr<std::pair<config::TileProblem, tiling::Axes>> describe(func::FuncOp kernel, StringRef precision) {
+  OwningOpRef<func::FuncOp> largest;
+  func::FuncOp one = kernel;
+  if (groupOf(kernel)) {
+    largest = memberOf(kernel, largestMember(kernel));
+    one = *largest;
+  }
+  auto axes = tiling::Axes::analyse(one);
+  if (failed(axes))
+    return failure();
+  config::TileProblem problem = describeTiles(one, *axes, precision);
+  if (!largest)
+    return std::pair(std::move(problem), std::move(*axes));
+  SmallVector<int64_t> extents;
+  for (ArrayRef<int64_t> space : memberSpaces(kernel))
+    extents.push_back(space.front());
+  for (auto id = 0; id < (tiling::AxisId)axes->size(); ++id)
+    if ((*axes)[id].space == 0)
+      describeMembers(problem, id, extents);
+  return std::pair(std::move(problem), std::move(*axes));
+}
+
 /// Tiles of which nova-lower-kernels-to-tiles makes a program.
 /// Tiles are those of the kernel with its axes collapsed, which that pass does to
 /// it: here the kernel keeps its type, which its launches know.
@@ -29,9 +54,10 @@ static LogicalResult configureForTiles(func::FuncOp kernel, const target::Device
     return failure();
   OwningOpRef<func::FuncOp> collapsed = kernel.clone();
   auto dims = tiling::collapseAxes(*collapsed);
-  auto axes = tiling::Axes::analyse(*collapsed);
-  if (failed(axes))
+  auto described = describe(*collapsed, precision);
+  if (failed(described))
     return failure();
+  auto &[problem, axes] = *described;
   Builder builder(kernel.getContext());
   if (dims) {
     kernel->setAttr(tiling::kCollapsedAttr, builder.getUnitAttr());
@@ -44,14 +70,15 @@ static LogicalResult configureForTiles(func::FuncOp kernel, const target::Device
       kernel.setResultAttr(r, attr::map, builder.getDenseI64ArrayAttr(whole));
     }
   }
-  config::TileChoice choice = config::configureTiles(describeTiles(*collapsed, *axes, precision), gpu);
+  config::TileChoice choice = config::configureTiles(problem, gpu);
+  const size_t rank = memberSpaces(*collapsed).front().size();
   SmallVector<Attribute> candidates, dropped;
   for (const config::TileSchedule &schedule : choice.candidates) {
-    SmallVector<int64_t> space(kernel->getAttrOfType<DenseI64ArrayAttr>(attr::space).size(), 1), local;
+    SmallVector<int64_t> space(rank, 1), local;
     for (auto [id, tile] : llvm::enumerate(schedule.tile))
-      if (!(*axes)[id].local())
-        space[(*axes)[id].space] = tile;
-    for (tiling::AxisId id : axes->localAxes())
+      if (!axes[id].local())
+        space[axes[id].space] = tile;
+    for (tiling::AxisId id : axes.localAxes())
       local.push_back(schedule.tile[id]);
     candidates.push_back(builder.getDictionaryAttr({
         builder.getNamedAttr(attr::tile, builder.getDenseI64ArrayAttr(space)),

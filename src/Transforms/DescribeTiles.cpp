@@ -10,8 +10,11 @@
 #include "nova/Transforms/ReductionBody.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/MapVector.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace nova;
@@ -119,6 +122,8 @@ static std::optional<config::ContractionDesc> contraction(linalg::GenericOp op, 
 static int64_t instructions(Operation &op) {
   if (isa<arith::ConstantOp, linalg::IndexOp, linalg::YieldOp>(op))
     return 0;
+  if (isa<math::SqrtOp, math::AbsFOp, math::FmaOp>(op))
+    return 1;
   if (op.getDialect()->getNamespace() == "math")
     return 16;
   return isa<arith::DivFOp, arith::RemFOp>(op) ? 8 : 1;
@@ -175,6 +180,19 @@ private:
     problem.values.push_back(std::move(value));
   }
 
+  /// Axes of what a row's sum reads; each update is read once, by one of the rows.
+  config::AxisSet segmentAxes(SegmentSumOp sum, OpOperand &use) const {
+    AxisList dims = axes.ofValue(sum.getResult()), along;
+    if (&use == &sum.getInitMutable())
+      return axisSet(dims);
+    if (&use != &sum.getUpdatesMutable())
+      return {};
+    for (unsigned k = 0; k < positionRank(sum); ++k)
+      along.push_back(axes.ofLoop(sum, k));
+    along.append(dims.begin() + sum.getRows(), dims.end());
+    return axisSet(along);
+  }
+
   /// What products alone read comes through rings; all else is loaded where it is
   /// first needed. Readers along other axes read something else.
   void addArgument(BlockArgument argument) {
@@ -192,6 +210,8 @@ private:
         along = axisSet(axes.ofOperand(use));
       else if (generic) // data says which elements: one for each point
         along = loopAxes(generic, axes);
+      else if (auto sum = dyn_cast<SegmentSumOp>(user))
+        along = segmentAxes(sum, use);
       int64_t points = 1;
       for (unsigned axis : along)
         points *= axes[axis].extent;
@@ -256,8 +276,10 @@ config::TileProblem nova::describeTiles(func::FuncOp kernel, const Axes &axes, S
   config::TileProblem problem;
   // What has no tile of its own is shown as having nothing to divide.
   for (AxisId id = 0; id < (AxisId)axes.size(); ++id) {
-    bool free = !axes[id].single && axes[id].partOf == kNoAxis;
-    problem.axes.push_back({free ? axes[id].extent : 1, axes[id].local(), axes[id].reduced, axes[id].scanned, false});
+    bool single = axes[id].single && !axes[id].local();
+    bool free = (!axes[id].single || single) && axes[id].partOf == kNoAxis;
+    problem.axes.push_back(
+        {free ? axes[id].extent : 1, axes[id].local(), axes[id].reduced, axes[id].scanned, false, single, {}});
   }
   kernel.walk([&](IndexPutOp op) {
     AxisList dims = axes.ofValue(op.getResult());
@@ -280,4 +302,13 @@ config::TileProblem nova::describeTiles(func::FuncOp kernel, const Axes &axes, S
   lives.run();
   problem.innermost = innermost(kernel, axes);
   return problem;
+}
+
+void nova::describeMembers(config::TileProblem &problem, unsigned axis, ArrayRef<int64_t> extents) {
+  config::AxisDesc &along = problem.axes[axis];
+  along.members.assign(extents.begin(), extents.end());
+  int64_t total = std::accumulate(extents.begin(), extents.end(), int64_t{0});
+  for (config::MemoryDesc &memory : problem.memory)
+    if (llvm::is_contained(memory.axes, axis))
+      memory.bytes = memory.bytes / along.extent * total;
 }

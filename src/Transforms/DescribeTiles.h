@@ -15,6 +15,10 @@ namespace nova {
 /// `precision`: how float32 operands enter products, "f32", "tf32" or "bf16".
 config::TileProblem describeTiles(mlir::func::FuncOp kernel, const tiling::Axes &axes, llvm::StringRef precision);
 
+/// Of a group of kernels (nova/Transforms/KernelGroups.h), of which `problem` is the
+/// largest: what all have along `axis`.
+void describeMembers(config::TileProblem &problem, unsigned axis, llvm::ArrayRef<int64_t> extents);
+
 } // namespace nova
 
 #endif // NOVA_SRC_TRANSFORMS_DESCRIBETILES_H

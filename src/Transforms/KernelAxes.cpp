@@ -23,6 +23,11 @@ static int64_t extentOf(Value value, unsigned dim) {
   return cast<RankedTensorType>(value.getType()).getDimSize(dim);
 }
 
+unsigned tiling::positionRank(SegmentSumOp op) {
+  auto rank = [](Value value) { return cast<RankedTensorType>(value.getType()).getRank(); };
+  return rank(op.getUpdates()) - (rank(op.getResult()) - op.getRows());
+}
+
 namespace {
 using Key = std::pair<void *, unsigned>;
 
@@ -36,6 +41,7 @@ public:
   void collectConcat(tensor::ConcatOp op);
   void collectCumsum(CumsumOp op);
   void collectIndexPut(IndexPutOp op);
+  void collectSegmentSum(SegmentSumOp op);
   LogicalResult collectScatter(ScatterOp op);
   /// Each dimension from `first` of `value`, unless it has no axes, is that of
   /// `other` `shift` further on.
@@ -153,6 +159,23 @@ void Analysis::collectIndexPut(IndexPutOp op) {
   sameDims(op.getInit(), result);
 }
 
+void Analysis::collectSegmentSum(SegmentSumOp op) {
+  Value result = op.getResult();
+  unsigned count = positionRank(op);
+  for (unsigned k = 0; k < count; ++k) {
+    Key mine = key(op, k, extentOf(op.getUpdates(), k));
+    reduced.push_back(mine);
+    single.push_back(mine);
+    if (hasAxes(op.getUpdates()))
+      equal(key(op.getUpdates(), k), mine);
+  }
+  // Each row has a segment of its own.
+  for (unsigned d = 0; d < op.getRows(); ++d)
+    single.push_back(key(result, d));
+  sameDims(op.getUpdates(), result, count, (int)op.getRows() - (int)count);
+  sameDims(op.getInit(), result);
+}
+
 LogicalResult Analysis::collectScatter(ScatterOp op) {
   unsigned dim = op.getDim();
   Key along = key(op, 0, extentOf(op.getIndex(), dim));
@@ -184,6 +207,7 @@ LogicalResult Analysis::collect() {
             .Case([&](CumsumOp cumsum) { return collectCumsum(cumsum), success(); })
             .Case([&](IndexPutOp put) { return collectIndexPut(put), success(); })
             .Case([&](ScatterOp scatter) { return collectScatter(scatter); })
+            .Case([&](SegmentSumOp sum) { return collectSegmentSum(sum), success(); })
             .Case<tensor::EmptyOp, linalg::FillOp, arith::ConstantOp, func::ReturnOp>([](auto) { return success(); })
             .Default([&](Operation *other) -> LogicalResult {
               return refuse(kernel, other) << "an operation that has no tile program";
@@ -348,8 +372,12 @@ LogicalResult Axes::readTiles(func::FuncOp kernel) {
       return refuse(kernel, kernel) << attr::tile << " holds " << tile
                                     << ", expected a power of two times 1, 3, 5 or 7";
   for (Axis &axis : axes)
-    if (!axis.local())
+    if (!axis.local()) {
       axis.tile = spaceTile[axis.space];
+      if (axis.single && axis.tile > 1)
+        return refuse(kernel, kernel) << attr::tile << " holds " << axis.tile << " for dimension " << axis.space
+                                      << " of the space, along which elements are taken one by one: expected 1";
+    }
   auto localTile = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::localTile);
   AxisList local = localAxes();
   if (!localTile || localTile.size() != (int64_t)local.size())

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "nova/Transforms/KernelContract.h"
 
+#include "nova/Transforms/KernelGroups.h"
+
 using namespace mlir;
 
 namespace nova {
@@ -18,15 +20,26 @@ func::FuncOp findStep(ModuleOp module) {
   return {};
 }
 
+SmallVector<int64_t> memberGridSizes(func::FuncOp kernel) {
+  auto tile = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::tile);
+  SmallVector<int64_t> sizes;
+  for (ArrayRef<int64_t> space : memberSpaces(kernel)) {
+    int64_t points = 1;
+    for (auto [extent, size] : llvm::zip_equal(space, tile.asArrayRef()))
+      points *= (extent + size - 1) / size;
+    sizes.push_back(points);
+  }
+  return sizes;
+}
+
 int64_t gridSize(func::FuncOp kernel) {
   auto space = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::space);
   auto tile = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::tile);
   if (!space || !tile)
     return 1;
-  int64_t points = 1;
-  for (auto [extent, size] :
-       llvm::zip_equal(space.asArrayRef(), tile.asArrayRef()))
-    points *= (extent + size - 1) / size;
+  int64_t points = 0;
+  for (int64_t member : memberGridSizes(kernel))
+    points += member;
   return points;
 }
 

@@ -145,7 +145,7 @@ TEST(Manifest, ALaterSchemaMayAddKeysButNotFeatures) {
   ASSERT_FALSE(r);
   EXPECT_EQ(r.error().message,
             "m: features[0]: \"multicast\", expected only features that this "
-            "reader knows (none): a newer loader is needed");
+            "reader knows (pointer_tables): a newer loader is needed");
 }
 
 TEST(Manifest, SizeCap) {

@@ -95,6 +95,27 @@ TEST(ConfigureTiles, RowsThatDataSelectsAreTakenWholeBeforeMany) {
   EXPECT_EQ(configureTiles(problem, h200()).candidates.front().tile[1], 256);
 }
 
+/// The same of sorted updates: a row to each grid point.
+TEST(ConfigureTiles, SumsOfSegmentsHaveOneRowToABlock) {
+  TileProblem problem;
+  problem.axes = {grid(50257), grid(768), reduced(1)};
+  problem.axes[0].single = true;
+  problem.innermost = {1, 0, 2};
+  MemoryDesc updates{{2, 1}, 4, 8192 * 768 * 4, false};
+  problem.memory = {updates, memory(problem, {0, 1}, true)};
+  TileSchedule schedule = configureTiles(problem, h200()).candidates.front();
+  EXPECT_EQ(schedule.tile, (Tile{1, 256, 1}));
+  EXPECT_EQ(schedule.reason.find("sums of segments: "), 0u) << schedule.reason;
+  EXPECT_EQ(schedule.warps, 1);
+  // At least 180 MB at 4.8 TB/s.
+  EXPECT_GT(schedule.predictedNs, 37'000);
+  EXPECT_LT(schedule.predictedNs, 150'000);
+  problem.axes[1].extent = 3;
+  schedule = configureTiles(problem, h200()).candidates.front();
+  EXPECT_EQ(schedule.tile, (Tile{1, 4, 1}));
+  EXPECT_EQ(schedule.warps, 1);
+}
+
 TEST(ConfigureTiles, RowsColumnsAndElements) {
   TileProblem problem;
   problem.axes = {grid(1024), reduced(768)};

@@ -5,6 +5,8 @@
 
   mutate_ptx.py --novac NOVAC --graph GRAPH.json --data DATA --precision P
                 [--seed S] [--count 20] [--expect 18] [--keep DIR]
+  mutate_ptx.py --novac NOVAC --hopper ... puts them into a product by warpgroups, with
+                tensor maps and mbarriers, for sm_90a
 
 Draws `count` mutations, of each kind below in turn, and simulates each: the
 bundle is verified with one line of one kernel changed. Found is a mutation that
@@ -23,6 +25,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "Device"))
+import problems  # noqa: E402
+
 NUMBERS = {"wrong result"}
 ORDER = {"race", "unfinished copy", "uninitialised read", "partial barrier", "deadlock"} | NUMBERS
 PLACE = {"out of bounds", "misaligned", "uninitialised read", "race", "unfinished copy", "write outside the outputs",
@@ -34,7 +39,8 @@ def drop(line):
 
 
 def more_offset(line, by):
-    found = re.search(r"\[(%\w+)(\+(-?\d+))?\]", line)
+    """The first address of the line, which a register or a name begins, `by` bytes further."""
+    found = re.search(r"\[([%\w$]+)(\+(-?\d+))?\]", line)
     return line[:found.start()] + f"[{found[1]}+{int(found[3] or 0) + by}]" + line[found.end():]
 
 
@@ -62,6 +68,57 @@ KINDS = {
 }
 
 
+ASYNC = ORDER | {"missing proxy fence", "unfinished product", "phase error", "transaction count", "out of bounds", "misaligned",
+                 "divergence", "undefined behaviour"}
+
+
+def with_changed(register, change):
+    """The line, with a register of its own for one operand."""
+    def apply(line):
+        operand = re.search(register, line)[1]
+        body = line[:line.index(operand, re.search(register, line).start(1))] + "changed" + \
+            line[re.search(register, line).end(1):]
+        return "\t{ .reg .b32 changed; " + change.replace("$", operand) + " " + body.strip() + " }"
+    return apply
+
+
+# Of what runs by itself: copies by tensor maps, mbarriers, products of warpgroups.
+HOPPER_KINDS = {
+    "drop the fence of the mbarriers": (r"\tfence\.mbarrier_init", drop, ASYNC),
+    "drop a wait for a phase": (r"\tmbarrier\.try_wait", lambda l: "\tsetp.eq.u32 P1, 0, 0;", ASYNC),
+    "wait for the other phase": (r"\tmbarrier\.try_wait.*", with_changed(r"\], ([^,]+),", "xor.b32 changed, $, 1;"), ASYNC),
+    "expect fewer bytes": (r"\tmbarrier\.arrive\.expect_tx", with_changed(r"\], ([^;]+);", "sub.u32 changed, $, 1024;"), ASYNC),
+    "expect more bytes": (r"\tmbarrier\.arrive\.expect_tx", with_changed(r"\], ([^;]+);", "add.u32 changed, $, 16;"), {"deadlock"}),
+    "drop a wait for products": (r"\twgmma\.(commit_group.*)?wait_group", drop, ASYNC),
+    "drop a commit of products": (r"\twgmma\.commit_group", lambda l: l.replace("wgmma.commit_group.sync.aligned;", ""), ASYNC),
+    "drop a fence of registers": (r".*wgmma\.fence\.sync", lambda l: l.replace("wgmma.fence.sync.aligned;", ""), ASYNC),
+    "drop an arrival": (r"\tmbarrier\.arrive\.shared", drop, ASYNC),
+    "one arrival more in a phase": (r"\tmbarrier\.init", with_changed(r"\], ([^;]+);", "add.u32 changed, $, 1;"), ASYNC),
+    "one stage less for one side": (r"\tsetp\.eq\.b(32|64) \t%p\d+, %rd?\d+, [2-8];",
+                                    lambda l: re.sub(r"(\d);", lambda m: f"{int(m[1]) - 1};", l), ASYNC | {"endless"}),
+    "another swizzle in a descriptor": (r"\tor\.b64 \t%rd\d+, %rd\d+, 46\d{17};",
+                                        lambda l: re.sub(r"(\d+);", lambda m: f"{int(m[1]) ^ 3 << 62};", l), ASYNC),
+    "a copy to another place": (r"\tcp\.async\.bulk\.tensor", lambda l: more_offset(l, 128), ASYNC),
+    "drop a copy": (r"\tcp\.async\.bulk\.tensor", drop, ASYNC),
+}
+
+# Later products find their sums as the one before has left them, and need no
+# fence: of this kind the first line is changed.
+FIRST = {"drop a fence of registers"}
+
+
+def product(folder):
+    """A product that `novac` computes by warpgroups, as a graph."""
+    m, n, k = 500, 768, 1000
+    b = problems.Builder(random.Random(0), "float32")
+    right = b.op("aten.t.default", [b.input([n, k])], [k, n])
+    y = b.op("aten.mm.default", [b.input([m, k]), right], [m, n])
+    b.output(b.op("aten.mul.Tensor", [y, 0.03], [m, n]), "gradient")
+    path = folder / "product.json"
+    path.write_text(json.dumps(b.finish("product"), separators=(",", ":")))
+    return path
+
+
 class Bundle:
     def __init__(self, folder):
         self.folder = folder
@@ -87,7 +144,9 @@ class Bundle:
 
 
 def simulate(novac, bundle, data):
-    done = subprocess.run([novac, "verify", bundle, "--simulate", "--data", data, "--json"], capture_output=True, text=True)
+    """Without data, against the host target of the bundle."""
+    given = ["--data", data] if data else ["--seed", "1"]
+    done = subprocess.run([novac, "verify", bundle, "--simulate", "--json"] + given, capture_output=True, text=True)
     if done.returncode == 0:
         return None, "clean"
     if done.returncode != 5:
@@ -101,34 +160,45 @@ def simulate(novac, bundle, data):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--novac", required=True)
-    parser.add_argument("--graph", required=True)
-    parser.add_argument("--data", required=True)
+    parser.add_argument("--graph")
+    parser.add_argument("--data")
+    parser.add_argument("--hopper", action="store_true")
     parser.add_argument("--precision", required=True)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--expect", type=int, default=18)
     arguments = parser.parse_args()
+    if bool(arguments.graph and arguments.data) == arguments.hopper:
+        sys.exit("mutate_ptx: --graph and --data, or --hopper")
     print(f"seed {arguments.seed}")
     rng = random.Random(arguments.seed)
     found = 0
     with tempfile.TemporaryDirectory() as name:
         original = pathlib.Path(name) / "step.nova"
-        subprocess.run([arguments.novac, "compile", arguments.graph, "-o", original, "--target", "sm_80", "--precision",
+        graph = product(pathlib.Path(name)) if arguments.hopper else arguments.graph
+        target = "sm_90a,host" if arguments.hopper else "sm_80"
+        subprocess.run([arguments.novac, "compile", graph, "-o", original, "--target", target, "--precision",
                         arguments.precision, "--no-cache"], check=True, capture_output=True)
         kind, what = simulate(arguments.novac, original, arguments.data)
         if kind:
             sys.exit(f"FAIL: the bundle as compiled: {what}")
         texts = {}
         bundle = Bundle(original)
-        for kernel in bundle.manifest["targets"][0]["kernels"]:
+        kernels = [k for t in bundle.manifest["targets"] if t["name"] != "host" for k in t["kernels"]]
+        if arguments.hopper and not any(k["schedule"].get("family") == "hopper" for k in kernels):
+            sys.exit("FAIL: the product is not computed by warpgroups: draw a larger one")
+        for kernel in kernels:
             if kernel["block"][0] > 32:
                 texts[kernel["ptx_blob"]] = (kernel["name"], bundle.blob(kernel["ptx_blob"]).read_text().split("\n"))
-        kinds = list(KINDS)
+        all_kinds = HOPPER_KINDS if arguments.hopper else KINDS
+        kinds = list(all_kinds)
         for number in range(arguments.count):
             kind = kinds[number % len(kinds)]
-            pattern, change, expected = KINDS[kind]
+            pattern, change, expected = all_kinds[kind]
             places = [(blob, k) for blob, (_, lines) in sorted(texts.items()) for k, l in enumerate(lines) if re.match(pattern, l)]
-            blob, line = rng.choice(places)
+            if not places:
+                sys.exit(f"FAIL: no line for '{kind}' in the PTX")
+            blob, line = places[0] if kind in FIRST else rng.choice(places)
             kernel, lines = texts[blob]
             mutant = pathlib.Path(name) / "mutant.nova"
             shutil.rmtree(mutant, ignore_errors=True)

@@ -4,9 +4,9 @@
 """Verifies the GPU code of a graph on this machine's CPU.
 
   simulate_graph.py --novac NOVAC --graph GRAPH.json --data DATA --precision f32|tf32
-                    [--seconds LIMIT] [--interleavings N]
+                    [--target sm_80] [--seconds LIMIT] [--interleavings N]
 
-Compiles for sm_80 and executes the PTX of the bundle (`novac verify
+Compiles for a GPU and executes the PTX of the bundle (`novac verify
 --simulate`): no fault, and every output right. Prints what that took; the
 budget holds for the simulation alone.
 """
@@ -25,12 +25,13 @@ def main():
     parser.add_argument("--graph", required=True)
     parser.add_argument("--data", required=True)
     parser.add_argument("--precision", required=True, choices=["f32", "tf32"])
+    parser.add_argument("--target", default="sm_80")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--interleavings", type=int, default=2)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         bundle = pathlib.Path(name) / "step.nova"
-        subprocess.run([arguments.novac, "compile", arguments.graph, "-o", bundle, "--target", "sm_80", "--precision",
+        subprocess.run([arguments.novac, "compile", arguments.graph, "-o", bundle, "--target", arguments.target, "--precision",
                         arguments.precision, "--no-cache"], check=True, capture_output=True)
         start = time.monotonic()
         done = subprocess.run([arguments.novac, "verify", bundle, "--simulate", "--data", arguments.data, "--json",

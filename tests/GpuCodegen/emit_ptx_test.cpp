@@ -47,6 +47,8 @@ TEST(EmitPtx, EveryGpuOfTheTableHasPtxAndAVersionOfCuda) {
     EXPECT_GE(cudaOfPtx(ptx->ptxVersion), 12000u) << device.name;
   }
   EXPECT_EQ(cudaOfPtx(78), 0u);
+  EXPECT_EQ(parameterBytesOfPtx(80), 4096);
+  EXPECT_EQ(parameterBytesOfPtx(81), 32764);
 }
 
 TEST(EmitPtx, SaysVersionArchitectureAndOneEntry) {

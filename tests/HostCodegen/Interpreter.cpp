@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "Interpreter.h"
 
-#include "nova/IR/Nova.h"
+#include "nova/IR/NovaKernelOps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -124,11 +124,20 @@ bool compare(arith::CmpIPredicate p, int64_t a, int64_t b) {
     return a >= b;
   case arith::CmpIPredicate::ult:
     return uint64_t(a) < uint64_t(b);
+  case arith::CmpIPredicate::ule:
+    return uint64_t(a) <= uint64_t(b);
   case arith::CmpIPredicate::ugt:
     return uint64_t(a) > uint64_t(b);
-  default:
-    abort();
+  case arith::CmpIPredicate::uge:
+    return uint64_t(a) >= uint64_t(b);
   }
+  abort();
+}
+
+/// An integer without its sign: what the bits say alone.
+uint64_t withoutSign(int64_t value, Type type) {
+  unsigned width = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
+  return width == 64 ? value : value & ((uint64_t(1) << width) - 1);
 }
 
 /// One op of a generic's body that is not linalg's or tensor's.
@@ -199,17 +208,37 @@ Scalar evaluate(Operation *op, const std::vector<Scalar> &x) {
     r.i = std::max(i, j);
   else if (name == "arith.minsi")
     r.i = std::min(i, j);
+  else if (name == "arith.divsi")
+    r.i = i / j;
+  else if (name == "arith.remsi")
+    r.i = i % j;
+  else if (name == "arith.divui")
+    r.i = withoutSign(i, type) / withoutSign(j, type);
+  else if (name == "arith.remui")
+    r.i = withoutSign(i, type) % withoutSign(j, type);
+  else if (name == "arith.maxui")
+    r.i = std::max(withoutSign(i, type), withoutSign(j, type));
+  else if (name == "arith.minui")
+    r.i = std::min(withoutSign(i, type), withoutSign(j, type));
+  else if (name == "arith.shli")
+    r.i = int64_t(withoutSign(i, type) << j);
+  else if (name == "arith.shrui")
+    r.i = withoutSign(i, type) >> j;
+  else if (name == "arith.shrsi")
+    r.i = i >> j;
   else if (auto cmpf = dyn_cast<arith::CmpFOp>(op))
     r.i = compare(cmpf.getPredicate(), a, b);
   else if (auto cmpi = dyn_cast<arith::CmpIOp>(op))
     r.i = compare(cmpi.getPredicate(), i, j);
   else if (name == "arith.select")
     r = x[0].i ? x[1] : x[2];
-  else if (name == "arith.index_cast" || name == "arith.extsi" ||
+  else if (name == "arith.index_cast" || name == "arith.index_castui" || name == "arith.extsi" ||
            name == "arith.extui" || name == "arith.trunci") {
     r.i = i;
     if (name == "arith.extsi" && op->getOperand(0).getType().isInteger(1))
       r.i = -i;
+    else if (name == "arith.extui" || name == "arith.index_castui")
+      r.i = withoutSign(i, op->getOperand(0).getType());
   } else if (name == "arith.sitofp" || name == "arith.uitofp")
     r.f = i;
   else if (name == "arith.fptosi")
@@ -423,6 +452,19 @@ public:
           put(out.elements[out.linear(where)],
               updates.elements[updates.linear(at)], indexPut.getAccumulate());
       });
+    } else if (auto sum = dyn_cast<SegmentSumOp>(op)) {
+      out = get(sum.getInit());
+      Tensor &updates = get(sum.getUpdates()), &order = get(sum.getOrder()),
+             &bounds = get(sum.getBounds());
+      int64_t inner = 1;
+      for (int64_t d = sum.getRows(); d < (int64_t)out.shape.size(); ++d)
+        inner *= out.shape[d];
+      for (size_t r = 0; r + 1 < bounds.elements.size(); ++r)
+        for (int64_t j = bounds.elements[r].i; j < bounds.elements[r + 1].i; ++j)
+          for (int64_t b = 0; b < inner; ++b)
+            put(out.elements[r * inner + b],
+                updates.elements[(order.elements[j].i & UINT32_MAX) * inner + b],
+                true);
     } else if (!isa<tensor::EmptyOp>(op)) {
       unknown(op);
     }

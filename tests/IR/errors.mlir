@@ -84,3 +84,27 @@ func.func @views(%x: tensor<3xf32>) -> tensor<3xf32> {
   return %r : tensor<3xf32>
 }
 func.func private @k(%x: tensor<3xf32>) -> tensor<3xf32> attributes {nova.kernel}
+
+// -----
+func.func @segments(%t: tensor<4x5x6xf32>, %u: tensor<9x6xf32>, %o: tensor<9xi64>, %b: tensor<20xi32>) {
+  // expected-error @+2 {{nova.segment_sum: bounds are 'tensor<20xi32>', expected shape [21]}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %r = "nova.segment_sum"(%t, %u, %o, %b) {rows = 2 : i64} : (tensor<4x5x6xf32>, tensor<9x6xf32>, tensor<9xi64>, tensor<20xi32>) -> tensor<4x5x6xf32>
+  return
+}
+
+// -----
+func.func @segments(%t: tensor<4x6xf32>, %u: tensor<9x5xf32>, %o: tensor<9xi64>, %b: tensor<5xi32>) {
+  // expected-error @+2 {{nova.segment_sum: updates are 'tensor<9x5xf32>', expected the dimensions of 'tensor<4x6xf32>' behind its 1 of rows}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %r = "nova.segment_sum"(%t, %u, %o, %b) {rows = 1 : i64} : (tensor<4x6xf32>, tensor<9x5xf32>, tensor<9xi64>, tensor<5xi32>) -> tensor<4x6xf32>
+  return
+}
+
+// -----
+func.func @segments(%t: tensor<4x6xf32>, %u: tensor<9x6xf32>, %o: tensor<3x3xi64>, %b: tensor<5xi32>) {
+  // expected-error @+2 {{nova.segment_sum: order is 'tensor<3x3xi64>', expected rank 1}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %r = "nova.segment_sum"(%t, %u, %o, %b) {rows = 1 : i64} : (tensor<4x6xf32>, tensor<9x6xf32>, tensor<3x3xi64>, tensor<5xi32>) -> tensor<4x6xf32>
+  return
+}

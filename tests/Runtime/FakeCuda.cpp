@@ -78,8 +78,8 @@ Result execute(const Work &work, Context context) {
   }
   if (work.node.sharedBytes > work.function->mostShared)
     return kInvalidValue;
-  // As a host kernel wants them: pointers as they are, a tensor map as a
-  // pointer to its memory, others by address.
+  // As a host kernel wants them: pointers as they are, those of a table one by
+  // one, a tensor map as a pointer to its memory, others by address.
   std::vector<void *> arguments;
   for (const std::string &value : work.node.values) {
     void *argument = const_cast<char *>(value.data());
@@ -89,10 +89,14 @@ Result execute(const Work &work, Context context) {
       argument = pointer(map.address);
       if (!map.rank || !holds(context, map.address, 1))
         return kIllegalAddress;
-    } else if (value.size() == 8) {
-      std::memcpy(&argument, value.data(), 8);
-      if (!holds(context, reinterpret_cast<DevicePtr>(argument), 1))
-        return kIllegalAddress;
+    } else if (value.size() % 8 == 0) {
+      for (size_t at = 0; at < value.size(); at += 8) {
+        std::memcpy(&argument, value.data() + at, 8);
+        if (!holds(context, reinterpret_cast<DevicePtr>(argument), 1))
+          return kIllegalAddress;
+        if (at + 8 < value.size())
+          arguments.push_back(argument);
+      }
     }
     arguments.push_back(argument);
   }

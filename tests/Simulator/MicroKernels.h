@@ -34,12 +34,23 @@ struct Tolerance {
   char format = 's'; ///< h float16, b bfloat16, s float32, d float64.
 };
 
+/// A tensor map that a case's kernel takes after its two buffers, of one of
+/// them: as cuTensorMapEncodeTiled is given it, with its numbers.
+struct Map {
+  bool onOut = false;
+  unsigned type = 7, swizzle = 0, fill = 0;
+  uint64_t offset = 0; ///< Bytes.
+  std::vector<uint64_t> sizes, strides, box, elementStrides;
+};
+
 struct Case {
   std::string name; ///< The instruction.
   std::string family;
   std::string ptx;
   unsigned inputs = 3, outputs = 1;
-  std::vector<uint64_t> in; ///< kThreads * inputs.
+  unsigned blocks = 1;      ///< All of one cluster.
+  std::vector<uint64_t> in; ///< blocks * kThreads * inputs.
+  std::vector<Map> maps;
   Tolerance tolerance;
 };
 

@@ -379,4 +379,35 @@ TEST(Execution, IsTheSameOnAnyNumberOfThreads) {
   EXPECT_EQ(results[0], results[2]);
 }
 
+/// A parameter of several pointers takes as many arguments, from which the code may
+/// choose by a number.
+TEST(Launch, ATableOfPointersIsOneParameter) {
+  std::string text = ".version 8.0\n.target sm_80\n.address_size 64\n"
+                     ".visible .entry k(.param .align 8 .b8 table[24])\n.reqntid 32, 1, 1\n{\n"
+                     ".reg .b32 %r<4>;\n.reg .b64 %d<6>;\n"
+                     "mov.b64 %d0, table;\nmov.u32 %r0, %ctaid.x;\nmul.wide.u32 %d1, %r0, 8;\n"
+                     "add.s64 %d2, %d0, %d1;\nld.param.b64 %d3, [%d2];\nld.param.b64 %d4, [table+16];\n"
+                     "ld.global.b32 %r1, [%d3];\nshl.b32 %r2, %r0, 2;\ncvt.u64.u32 %d5, %r2;\n"
+                     "add.s64 %d4, %d4, %d5;\nst.global.b32 [%d4], %r1;\nret;\n}\n";
+  Expected<Kernel> kernel = Kernel::load(text, "k", "test");
+  ASSERT_TRUE(bool(kernel)) << kernel.error().message;
+  uint32_t values[2] = {7, 9}, out[2] = {0, 0};
+  std::vector<Argument> arguments(3);
+  for (int k : {0, 1})
+    arguments[k].memory = Memory{"x", reinterpret_cast<uint8_t *>(&values[k]), nullptr, 4, false};
+  arguments[2].memory = Memory{"y", reinterpret_cast<uint8_t *>(out), nullptr, 8, true};
+  Shape shape;
+  shape.grid = {2, 1, 1};
+  shape.block = {32, 1, 1};
+  auto outcome = kernel->launch(shape, arguments, {});
+  ASSERT_TRUE(bool(outcome)) << outcome.error().message;
+  EXPECT_FALSE(outcome->fault) << outcome->fault->text();
+  EXPECT_EQ(out[0], 7u);
+  EXPECT_EQ(out[1], 9u);
+  arguments.pop_back();
+  outcome = kernel->launch(shape, arguments, {});
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().message, "kernel 'test': parameter 0 has 24 bytes, the launch gives 16");
+}
+
 } // namespace

@@ -394,3 +394,37 @@ TEST(Grid, InPlaceIsNoRace) {
             "");
   EXPECT_EQ(a, (std::vector<int32_t>{5, 7, 9, 11}));
 }
+
+/// Copies the member that a grid point is of, in tiles of 4.
+static const char *kMembers = "%a: memref<6xf32>, %b: memref<3xf32>, %c: memref<9xf32>, "
+                              "%x: memref<6xf32>, %y: memref<3xf32>, %z: memref<9xf32>";
+static std::string membersBody(const std::string &number) {
+  return R"(
+    %p = tile.point
+    %c4 = arith.constant 4 : index
+    %c7 = arith.constant 7 : index
+    %member, %local = tile.member %p starts [0, 2, 3]
+    %from = tile.select )" +
+         number + R"( of %a, %b, %c : memref<6xf32>, memref<3xf32>, memref<9xf32> -> memref<?xf32, strided<[1]>>
+    %to = tile.select %member of %x, %y, %z : memref<6xf32>, memref<3xf32>, memref<9xf32> -> memref<?xf32, strided<[1]>>
+    %i = arith.muli %local, %c4 : index
+    %t = tile.load %from[%i] along [0] bounds [1] : memref<?xf32, strided<[1]>> -> tensor<4xf32>
+    tile.store %t, %to[%i] along [0] bounds [1] : tensor<4xf32>, memref<?xf32, strided<[1]>>)";
+}
+
+TEST(Members, EachGridPointHasItsMembersMemory) {
+  std::vector<float> a = iota<float>(6, 10), b = iota<float>(3, 20), c = iota<float>(9, 30), x(6), y(3), z(9);
+  EXPECT_EQ(runProgram(programText(kMembers, membersBody("%member"), 6),
+                       {a.data(), b.data(), c.data(), x.data(), y.data(), z.data()}),
+            "");
+  EXPECT_EQ(x, a);
+  EXPECT_EQ(y, b);
+  EXPECT_EQ(z, c);
+}
+
+TEST(Members, ANumberBeyondThemIsRefused) {
+  std::vector<float> a(6), b(3), c(9), x(6), y(3), z(9);
+  std::string error = runProgram(programText(kMembers, membersBody("%c7"), 6),
+                                 {a.data(), b.data(), c.data(), x.data(), y.data(), z.data()});
+  EXPECT_NE(error.find("number 7 of 3 memories"), std::string::npos) << error;
+}

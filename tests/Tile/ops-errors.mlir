@@ -433,3 +433,56 @@ func.func @busy(%m: memref<8xf32>, %v: tensor<8xf32>, %i: index) {
   }
   return
 }
+
+// -----
+// Members.
+
+func.func @starts_at(%p: index) {
+  // expected-error @+1 {{'tile.member' op starts: 0 expected first}}
+  %m, %l = tile.member %p starts [1, 2]
+  return
+}
+
+// -----
+func.func @starts_ascend(%p: index) {
+  // expected-error @+1 {{'tile.member' op starts: 2 after 2, expected ascending numbers}}
+  %m, %l = tile.member %p starts [0, 2, 2]
+  return
+}
+
+// -----
+func.func @select_elements(%n: index, %a: memref<4xf32>, %b: memref<4xf64>) {
+  // expected-error @+1 {{'tile.select' op memories of static shape, equal element types and equal strides expected}}
+  %m = tile.select %n of %a, %b : memref<4xf32>, memref<4xf64> -> memref<4xf32, strided<[1]>>
+  return
+}
+
+// -----
+func.func @select_strides(%n: index, %a: memref<4x4xf32>, %b: memref<4x8xf32>) {
+  // expected-error @+1 {{'tile.select' op memories of static shape, equal element types and equal strides expected}}
+  %m = tile.select %n of %a, %b : memref<4x4xf32>, memref<4x8xf32> -> memref<4x?xf32>
+  return
+}
+
+// -----
+func.func @select_type(%n: index, %a: memref<4xf32>, %b: memref<8xf32>) {
+  // expected-error @+1 {{'tile.select' op a result of type 'memref<?xf32, strided<[1]>>' expected, got 'memref<8xf32>'}}
+  %m = tile.select %n of %a, %b : memref<4xf32>, memref<8xf32> -> memref<8xf32>
+  return
+}
+
+// -----
+func.func @select_parameters(%n: index, %a: memref<4xf32>, %b: memref<8xf32>) {
+  %m = tile.select %n of %a, %b : memref<4xf32>, memref<8xf32> -> memref<?xf32, strided<[1]>>
+  // expected-error @+1 {{'tile.select' op memories of static shape, equal element types and equal strides expected}}
+  %o = tile.select %n of %m, %m : memref<?xf32, strided<[1]>>, memref<?xf32, strided<[1]>> -> memref<?xf32, strided<[1]>>
+  return
+}
+
+// -----
+func.func @select_own(%n: index) {
+  %a = memref.alloc() : memref<4xf32>
+  // expected-error @+1 {{'tile.select' op parameters of the program expected}}
+  %m = tile.select %n of %a : memref<4xf32> -> memref<4xf32, strided<[1]>>
+  return
+}

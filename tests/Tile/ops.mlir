@@ -29,6 +29,19 @@ func.func @values(%x: f32, %t: tensor<4x8xf32>, %m: tensor<4x8xi1>, %s: tensor<f
   return
 }
 
+// CHECK-LABEL: func @members
+func.func @members(%a: memref<4x8xf32>, %b: memref<6x8xf32>, %s: memref<4x8xf32, strided<[8, 1]>>) {
+  %p = tile.point
+  // CHECK: %[[M:.*]], %{{.*}} = tile.member %0 starts [0, 2]
+  %member, %local = tile.member %p starts [0, 2]
+  // CHECK: tile.select %[[M]] of %arg0, %arg1 : memref<4x8xf32>, memref<6x8xf32> -> memref<?x8xf32, strided<[8, 1]>>
+  %m = tile.select %member of %a, %b : memref<4x8xf32>, memref<6x8xf32> -> memref<?x8xf32, strided<[8, 1]>>
+  // CHECK: tile.select %[[M]] of %arg0, %arg2 : memref<4x8xf32>, memref<4x8xf32, strided<[8, 1]>> -> memref<4x8xf32, strided<[8, 1]>>
+  %n = tile.select %member of %a, %s : memref<4x8xf32>, memref<4x8xf32, strided<[8, 1]>> -> memref<4x8xf32, strided<[8, 1]>>
+  %x = tile.load %m[%local, %p] along [1] bounds [0] : memref<?x8xf32, strided<[8, 1]>> -> tensor<8xf32>
+  return
+}
+
 // CHECK-LABEL: func @reductions
 func.func @reductions(%t: tensor<4x8xf32>, %i: tensor<4x8xindex>) {
   // CHECK: tile.reduce %arg0 along 1 : tensor<4x8xf32> -> tensor<4xf32> {

@@ -19,3 +19,17 @@ llvm.func @f64(%a: f64, %b: f64) -> f64 {
   %r = math.sqrt %q : f64
   llvm.return %r : f64
 }
+
+// Nor have tiles: they are divided by a lane's elements once these are known.
+// CHECK-LABEL: func.func @tiles
+// CHECK: arith.divf {{.*}} : tensor<8x32xf32>
+// CHECK: math.sqrt {{.*}} : tensor<8x32xf32>
+func.func @tiles(%a: memref<8x32xf32>, %b: memref<8x32xf32>, %c: memref<8x32xf32>) attributes {tile.warps = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %x = tile.load %a[%c0, %c0] along [0, 1] bounds [0, 0] : memref<8x32xf32> -> tensor<8x32xf32>
+  %y = tile.load %b[%c0, %c0] along [0, 1] bounds [0, 0] : memref<8x32xf32> -> tensor<8x32xf32>
+  %q = arith.divf %x, %y : tensor<8x32xf32>
+  %r = math.sqrt %q : tensor<8x32xf32>
+  tile.store %r, %c[%c0, %c0] along [0, 1] bounds [0, 0] : tensor<8x32xf32>, memref<8x32xf32>
+  return
+}

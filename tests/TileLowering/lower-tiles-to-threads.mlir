@@ -142,3 +142,39 @@ func.func @far_copy(%a: memref<16x16xf32, strided<[268435456, 1]>>) attributes {
   %t = tile.async_load %a[%c0, %c0] into %b[%c0] along [0, 1] bounds [0, 0] : memref<16x16xf32, strided<[268435456, 1]>>, !tile.buffer<1, [16, 16], f32, 1, 1>
   return
 }
+
+// -----
+
+// Members: one table of pointers is all the parameters. Whose a block is: comparisons
+// with constants; among members of one size a quotient. Pointers are loads from the
+// table, where every member has them at one distance; the extent is a choice between
+// constants, and where it is a multiple of four, accesses are wide.
+// CHECK-LABEL: llvm.func @members(%arg0: !llvm.ptr {llvm.align = 8 : i64, llvm.byval = !llvm.array<7 x ptr<1>>, nvvm.grid_constant})
+// CHECK: llvm.load %{{.*}} {alignment = 8 : i64} : !llvm.ptr -> !llvm.ptr<1>
+// CHECK: arith.cmpi ult, %[[BLOCK:.*]], %c4_i32
+// CHECK: scf.if
+// CHECK: arith.divui
+// CHECK-NOT: scf.if
+// CHECK: llvm.load %{{.*}} {alignment = 8 : i64} : !llvm.ptr -> !llvm.ptr<1>
+// CHECK: scf.if
+// CHECK-DAG: arith.constant 4096 : i64
+// CHECK-DAG: arith.constant 1000 : i64
+// CHECK: llvm.load %{{.*}} {alignment = 8 : i64} : !llvm.ptr -> !llvm.ptr<1>
+// CHECK-COUNT-2: ld.global.v4.b32
+// CHECK-COUNT-2: st.global.v4.b32
+func.func @members(%s: memref<f32>, %a: memref<4096xf32>, %b: memref<1000xf32>, %c: memref<1000xf32>, %x: memref<4096xf32>, %y: memref<1000xf32>, %z: memref<1000xf32>)
+    attributes {tile.grid = 6 : i64, tile.warps = 4 : i64} {
+  %p = tile.point
+  %c1024 = arith.constant 1024 : index
+  %member, %local = tile.member %p starts [0, 4, 5]
+  %from = tile.select %member of %a, %b, %c : memref<4096xf32>, memref<1000xf32>, memref<1000xf32> -> memref<?xf32, strided<[1]>>
+  %to = tile.select %member of %x, %y, %z : memref<4096xf32>, memref<1000xf32>, memref<1000xf32> -> memref<?xf32, strided<[1]>>
+  %i = arith.muli %local, %c1024 : index
+  %f = tile.load %s[] along [] bounds [] : memref<f32> -> tensor<f32>
+  %g = tile.scalar %f : tensor<f32> -> f32
+  %h = tile.splat %g : f32 -> tensor<1024xf32>
+  %t = tile.load %from[%i] along [0] bounds [1] : memref<?xf32, strided<[1]>> -> tensor<1024xf32>
+  %u = arith.addf %t, %h : tensor<1024xf32>
+  tile.store %u, %to[%i] along [0] bounds [1] : tensor<1024xf32>, memref<?xf32, strided<[1]>>
+  return
+}

@@ -199,6 +199,16 @@ void checkTiles(func::FuncOp kernel, const TilingOptions &options) {
         s.i &= 1;
       memory.write(index, s);
     });
+    if (options.sorted.count(i)) {
+      std::vector<int64_t> values;
+      forEachIndex(argument.shape, [&](const std::vector<int64_t> &index) { values.push_back(memory.read(index).i); });
+      std::sort(values.begin(), values.end());
+      for (size_t place = 0; place < values.size(); ++place) {
+        Scalar s;
+        s.i = values[place];
+        memory.write({(int64_t)place}, s);
+      }
+    }
     // Through memory, so that what strides make one element is one.
     forEachIndex(argument.shape, [&](const std::vector<int64_t> &index) {
       argument.elements[argument.linear(index)] = memory.read(index);

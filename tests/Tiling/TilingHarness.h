@@ -13,6 +13,7 @@
 #include "mlir/IR/OwningOpRef.h"
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -22,6 +23,8 @@ struct TilingOptions {
   /// Random integers of argument i lie in [first, second].
   std::map<unsigned, std::pair<int64_t, int64_t>> range;
   std::pair<int64_t, int64_t> integers = {-3, 20};
+  /// Arguments of rank 1 whose integers do not decrease.
+  std::set<unsigned> sorted;
   /// Random floats lie in [first, second].
   std::pair<double, double> floats = {-1, 1};
   /// Mixes NaN and infinities into the floats, one in so many; 0: none.

@@ -226,3 +226,14 @@ func.func private @k(%x: tensor<4x8xf32>, %at: tensor<3x2xi64>) -> (tensor<4x8xf
   %3 = nova.scatter %x, %at, %1 {dim = 1 : i64} : (tensor<4x8xf32>, tensor<3x2xi64>, tensor<3x2xf32>) -> tensor<4x8xf32>
   return %3 : tensor<4x8xf32>
 }
+
+// -----
+
+// Each row of a sum has a segment of its own.
+// expected-error@+1 {{kernel 'k': nova.tile holds 8 for dimension 0 of the space, along which elements are taken one by one: expected 1}}
+func.func private @k(%init: tensor<15x20xf32>, %updates: tensor<60x20xf32>, %order: tensor<64xi64>, %bounds: tensor<16xi32>)
+    -> (tensor<15x20xf32> {nova.map = array<i64: 0, 1>})
+    attributes {nova.kernel, nova.space = array<i64: 15, 20>, nova.tile = array<i64: 8, 16>, nova.local_tile = array<i64>} {
+  %0 = nova.segment_sum %init, %updates, %order, %bounds {rows = 1 : i64} : (tensor<15x20xf32>, tensor<60x20xf32>, tensor<64xi64>, tensor<16xi32>) -> tensor<15x20xf32>
+  return %0 : tensor<15x20xf32>
+}

@@ -125,6 +125,51 @@ func.func private @put(%at: tensor<40xi64>, %updates: tensor<40x6xf32>)
              options);
 }
 
+/// Segments of no, few and many updates; the upper halves of the order mean nothing.
+TEST(SegmentSum, AddsWhatEachRowTakesInItsOrder) {
+  const char *text = R"mlir(
+func.func private @sum(%init: tensor<3x5x20x$T>, %updates: tensor<2x30x20x$T>, %order: tensor<64xi64>, %bounds: tensor<16xi32>)
+    -> (tensor<3x5x20x$T> {nova.map = array<i64: 0, 1, 2>})
+    attributes {nova.kernel, nova.space = array<i64: 3, 5, 20>, nova.tile = array<i64: 1, 1, $TILE>,
+                nova.local_tile = array<i64>, nova.warps = 1 : i64} {
+  %0 = nova.segment_sum %init, %updates, %order, %bounds {rows = 2 : i64} : (tensor<3x5x20x$T>, tensor<2x30x20x$T>, tensor<64xi64>, tensor<16xi32>) -> tensor<3x5x20x$T>
+  return %0 : tensor<3x5x20x$T>
+})mlir";
+  TilingOptions options;
+  options.range[2] = {0, 59};
+  options.range[3] = {0, 64};
+  options.sorted = {3};
+  for (const char *type : {"f32", "bf16", "f16", "i64", "f64"})
+    for (const char *tile : {"1", "8", "32"})
+      checkTiles(filled(text, {{"T", type}, {"TILE", tile}}), options);
+  // One segment has all.
+  options.range[3] = {64, 64};
+  checkTiles(filled(text, {{"T", "f32"}, {"TILE", "32"}}), options);
+}
+
+/// Without columns, from one value, of updates that are computed.
+TEST(SegmentSum, OfSingleElements) {
+  TilingOptions options;
+  options.range[1] = {0, 39};
+  options.range[2] = {0, 40};
+  options.sorted = {2};
+  checkTiles(R"mlir(
+func.func private @sum(%x: tensor<40xf32>, %order: tensor<40xi64>, %bounds: tensor<12xi32>)
+    -> (tensor<11xf32> {nova.map = array<i64: 0>}) attributes {nova.kernel, nova.space = array<i64: 11>} {
+  %init = arith.constant dense<1.0> : tensor<11xf32>
+  %0 = tensor.empty() : tensor<40xf32>
+  %1 = linalg.generic {indexing_maps = [affine_map<(p) -> (p)>, affine_map<(p) -> (p)>], iterator_types = ["parallel"]}
+      ins(%x : tensor<40xf32>) outs(%0 : tensor<40xf32>) {
+  ^bb0(%v: f32, %out: f32):
+    %2 = arith.addf %v, %v : f32
+    linalg.yield %2 : f32
+  } -> tensor<40xf32>
+  %3 = nova.segment_sum %init, %1, %order, %bounds {rows = 1 : i64} : (tensor<11xf32>, tensor<40xf32>, tensor<40xi64>, tensor<12xi32>) -> tensor<11xf32>
+  return %3 : tensor<11xf32>
+})mlir",
+             options);
+}
+
 TEST(Scatter, AddsAndWritesInTheOrderOfTheUpdates) {
   const char *text = R"mlir(
 func.func private @scatter(%init: tensor<9x20xf32>, %at: tensor<$I>, %updates: tensor<$U>)

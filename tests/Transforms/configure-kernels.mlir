@@ -3,12 +3,12 @@
 
 // Candidates, the best first, which the kernel has; then what was dropped.
 // GPU: func.func private @product
-// GPU-SAME: nova.candidates = [{nova.family = "{{portable|hopper}}", nova.local_tile = array<i64: {{[0-9]+}}>, nova.predicted_ns = {{[0-9]+}} : i64
+// GPU-SAME: nova.candidates = [{nova.family = "{{portable|hopper}}", nova.local_tile = array<i64: {{[0-9]+}}>, nova.persistent_blocks = {{[0-9]+}} : i64, nova.predicted_ns = {{[0-9]+}} : i64, nova.raster_rows = {{[0-9]+}} : i64
 // GPU-SAME: nova.reason = "products of tiles: tile {{[0-9]+ [0-9]+ [0-9]+}}, {{[0-9]+}} warps{{[^:]*}}: {{[0-9]+}} blocks, {{[0-9]+}} at once on each of 132 SMs; {{[0-9.]+}} us, bound by {{[^"]+}}"
-// GPU-SAME: nova.stages = [[STAGES:[0-9]+]] : i64, nova.tile = array<i64: [[TILE:[0-9]+, [0-9]+]]>, nova.warps = [[WARPS:[0-9]+]] : i64}, {
+// GPU-SAME: nova.stages = [[STAGES:[0-9]+]] : i64, nova.teams = {{[0-9]+}} : i64, nova.tile = array<i64: [[TILE:[0-9]+, [0-9]+]]>, nova.warps = [[WARPS:[0-9]+]] : i64}, {
 // GPU-SAME: nova.dropped = [
 // GPU-SAME: nova.kernel, nova.local_tile = array<i64: {{[0-9]+}}>
-// GPU-SAME: nova.stages = [[STAGES]] : i64, nova.tile = array<i64: [[TILE]]>, nova.warps = [[WARPS]] : i64
+// GPU-SAME: nova.stages = [[STAGES]] : i64, nova.teams = {{[0-9]+}} : i64, nova.tile = array<i64: [[TILE]]>, nova.warps = [[WARPS]] : i64
 
 // CHECK: func.func private @product
 // CHECK-SAME: nova.reason = "tile {{[0-9]+x[0-9]+}}: {{[0-9]+}} points over 8 cores

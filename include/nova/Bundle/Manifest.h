@@ -29,12 +29,15 @@
 //                 grid, block, cluster: [int,int,int], dynamic_shared_bytes,
 //                 static_shared_bytes, registers, spill_bytes, flops, bytes,
 //                 predicted_ns: int, schedule: attrs, params: [param] }
-//   param     = { kind: "pointer"|"tensormap"|"scalar", size, alignment: int }
+//   param     = { kind: "pointer"|"tensormap"|"scalar"|"pointers", size,
+//                 alignment: int }
 //   launch    = { kind: "kernel"|"memset"|"copy", kernel: index|null,
 //                 args: [arg], after: [launch index], nodes: [string] }
 //   memory    = { buffer: index, offset: int } | { input: index, offset: int }
 //             | { output: index, offset: int } | { constant: index, offset: int
 //             }
+//               one arg for each param; "pointers" (feature "pointer_tables"):
+//               a table by value, size / 8 args in a row, all memory
 //   arg       = memory | { immediate: bits, type: dtype } | { tensormap }
 //   tensormap = { memory, element_type: string, rank: int, sizes: [int],
 //                 strides: [int], box: [int], element_strides: [int],
@@ -145,13 +148,26 @@ inline constexpr const char *kMediaPtx = "application/vnd.nova.ptx";
 inline constexpr const char *kMediaHost = "application/vnd.nova.host";
 inline constexpr const char *kMediaData = "application/vnd.nova.data";
 
-enum class ParamKind { Pointer, TensorMap, Scalar };
+/// Pointers: several in a row, by value, as one parameter.
+enum class ParamKind { Pointer, TensorMap, Scalar, Pointers };
+/// Readers of a bundle with such parameters must know them.
+inline constexpr const char *kFeaturePointerTables = "pointer_tables";
+/// Bytes of one pointer.
+inline constexpr uint64_t kPointerBytes = 8;
+/// Bytes of parameters that a launch may have on any device (CUDA C++ Programming
+/// Guide, "Kernel parameters").
+inline constexpr uint64_t kMaxParameterBytes = 32764;
 
 /// A kernel parameter; `size` and `alignment` in bytes.
 struct Param {
   ParamKind kind = ParamKind::Pointer;
-  uint64_t size = 8;
+  uint64_t size = kPointerBytes;
   uint64_t alignment = 8;
+
+  /// Launch arguments that it takes.
+  uint64_t arguments() const {
+    return kind == ParamKind::Pointers ? size / kPointerBytes : 1;
+  }
 };
 
 /// One compiled function. For the `host` target `blob` is a shared object that

@@ -38,6 +38,11 @@ struct AxisDesc {
   /// Data says which position along it is meant: of what is reduced, few
   /// positions contribute to one tile.
   bool selected = false;
+  /// Of the grid: a grid point has one position along it.
+  bool single = false;
+  /// Of several kernels in one launch, which differ along this axis of the grid: the
+  /// extent of each; `extent` is the longest. Empty: there is one.
+  std::vector<int64_t> members;
 };
 
 /// What multiplies, if the tile holds whole instructions; FMA else.
@@ -136,6 +141,9 @@ struct TileSchedule {
   int64_t predictedNs = 0; ///< Of one launch.
   std::string reason;      ///< One line for people.
 };
+
+/// Start and end of a launch in a graph, seconds: an empty kernel on H100 and A100.
+inline constexpr double kLaunchSeconds = 2e-6;
 
 /// "tile 128 64 32, 4 warps, 3 stages", the part of the reason that tells one
 /// schedule from another.

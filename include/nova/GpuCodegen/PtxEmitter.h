@@ -43,6 +43,11 @@ const PtxTarget *findPtxTarget(std::string_view arch);
 /// no architecture here uses.
 unsigned cudaOfPtx(unsigned ptxVersion);
 
+/// Bytes of parameters that a kernel in that version of PTX may have. More than 4096
+/// need PTX 8.1, a compute capability of 7.0 and with it a driver of CUDA 12.1 (CUDA
+/// C++ Programming Guide, "Kernel parameters").
+int64_t parameterBytesOfPtx(unsigned ptxVersion);
+
 /// Translates a module in the LLVM and NVVM dialects, left unchanged, to PTX
 /// for `arch`: LLVM at O3, products and sums fused where that saves a rounding
 /// (and nothing else of fast-math), no library of device functions.

@@ -46,6 +46,8 @@ inline constexpr llvm::StringLiteral advance = "nova.advance";
 inline constexpr llvm::StringLiteral updates = "nova.updates";
 inline constexpr llvm::StringLiteral kernel = "nova.kernel";
 inline constexpr llvm::StringLiteral space = "nova.space";
+/// Of a kernel that is several in one launch (nova/Transforms/KernelGroups.h).
+inline constexpr llvm::StringLiteral group = "nova.group";
 inline constexpr llvm::StringLiteral tile = "nova.tile";
 /// Tile of each local axis, in the order of its first loop (GPU schedules).
 inline constexpr llvm::StringLiteral localTile = "nova.local_tile";

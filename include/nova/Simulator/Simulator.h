@@ -9,15 +9,17 @@
 // LLVM, no CUDA. Semantics are those of the PTX ISA manual, cited by section
 // where an instruction is implemented. What an instruction leaves open (an
 // approximation, the order of a tensor core's sums) is computed more exactly
-// than a device does; src/Simulator/Matrix.cpp and Special.cpp say by how much
-// results may differ.
+// than a device does; src/Simulator/Instructions (ProductSums.h,
+// SpecialFunctions.cpp) says by how much results may differ.
 //
 // Threads of a warp run together, with an active mask; they part at a branch
 // and meet again at its immediate post-dominator. A warp runs until it must
 // wait; which one runs then is drawn from a seed. Blocks are spread over the
 // cores. Accesses are ordered by barriers (a happens-before relation on
 // warps), so a race is found in any interleaving, not only in the one that
-// shows it.
+// shows it. What runs by itself (bulk copies, products of warpgroups) is done
+// when it is begun, and what it reads and writes may not be touched before
+// somebody has waited for it as the ISA asks.
 //
 // Addresses. Each pointer argument is a memory of its own: addresses of one
 // never reach another, however they are computed. A shared address starts at
@@ -47,6 +49,10 @@ enum class FaultKind {
   NotWritable,    ///< Outside the declared outputs of the launch.
   Race,           ///< Two warps, or lanes, on shared memory, unordered.
   AsyncPending,   ///< Memory that an asynchronous copy still owns.
+  ProductPending, ///< Registers or memory that a product of wgmma still uses.
+  ProxyFence,     ///< The asynchronous proxy uses what no fence shows it.
+  Phase,          ///< An mbarrier misused: arrivals, phases, its life.
+  Transaction,    ///< Bytes that copies bring and an mbarrier does not expect.
   PartialBarrier, ///< A barrier that some threads do not reach.
   Divergence,     ///< A warp-wide instruction that lanes reach apart.
   Deadlock,       ///< Everybody waits.
@@ -84,16 +90,30 @@ struct Memory {
   bool writable = true;
 };
 
-/// An argument: a pointer `offset` bytes into a memory, or a value.
+/// A tensor map, by value: what cuTensorMapEncodeTiled is given, innermost
+/// dimension first. The numbers of the last four are places in the lists of
+/// nova/Bundle/TensorMapWords.h; strides are in bytes, rank-1 of them.
+struct TensorMap {
+  Memory memory;
+  uint64_t offset = 0; ///< Of the tensor, in the memory.
+  std::vector<uint64_t> sizes, strides, box, elementStrides;
+  unsigned elementType = 0, interleave = 0, swizzle = 0, fill = 0;
+};
+
+/// An argument: a pointer `offset` bytes into a memory, a tensor map, or a
+/// value.
 struct Argument {
   std::optional<Memory> memory;
   uint64_t offset = 0;
   std::string value; ///< Its bytes, for an argument without memory.
+  std::optional<TensorMap> map;
 };
 
 struct Shape {
   std::array<uint32_t, 3> grid{1, 1, 1}, block{1, 1, 1}, cluster{1, 1, 1};
   uint64_t dynamicShared = 0; ///< Bytes.
+  /// That a thread starts with, for setmaxnreg; 0: not known.
+  uint32_t registers = 0;
 };
 
 struct Options {

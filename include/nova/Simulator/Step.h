@@ -62,6 +62,10 @@ private:
   Argument argument(uint32_t launch, size_t position,
                     const std::vector<void *> &inputs,
                     const std::vector<void *> &outputs);
+  Argument argument(uint32_t launch, size_t position,
+                    const bundle::LaunchArg &arg,
+                    const std::vector<void *> &inputs,
+                    const std::vector<void *> &outputs);
   Expected<bool> transfer(uint32_t launch, const std::vector<void *> &inputs,
                           const std::vector<void *> &outputs,
                           StepOutcome &outcome);

@@ -25,7 +25,10 @@ def Tile_Dialect : Dialect {
 
     Its parameters are the kernel's arguments, then its results, as memrefs of
     static shape (strided where the memory is; stride 0 repeats; `i1` is one byte
-    each). The body is the program of one grid point, `tile.point`. It uses
+    each). The body is the program of one grid point, `tile.point`. A program that
+    serves several members, whose grids follow one another, asks `tile.member` whose
+    point it is and takes that one's memory from `tile.select`: there extents are
+    values. It uses
 
     - `arith` and `math` on scalars and, elementwise, on tiles;
     - `scf.for` and `scf.if` whose bounds and conditions are scalars (the same in

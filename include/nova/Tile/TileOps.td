@@ -23,6 +23,36 @@ def Tile_PointOp : Tile_Op<"point", [Pure]> {
   let assemblyFormat = "attr-dict";
 }
 
+def Tile_MemberOp : Tile_Op<"member", [Pure]> {
+  let summary = "which of several members in a row a grid point is of, and which of its points";
+  let description = [{
+    Member k has the points `starts[k]` to `starts[k + 1]` - 1, the last one all that
+    follow: `member` is the last k with `starts[k]` <= `point`, and `local` is
+    `point` - `starts[k]`. `starts` begins with 0 and ascends.
+  }];
+  let arguments = (ins Index:$point, DenseI64ArrayAttr:$starts);
+  let results = (outs Index:$member, Index:$local);
+  let assemblyFormat = "$point `starts` $starts attr-dict";
+  let hasVerifier = 1;
+}
+
+def Tile_SelectOp : Tile_Op<"select", [Pure]> {
+  let summary = "one of several parameters of the program, by number";
+  let description = [{
+    `memories[number]`, a parameter. All have equal element types and equal strides; the
+    result's extents are theirs, dynamic (`?`) where theirs differ. `number` is below
+    their count.
+  }];
+  let arguments = (ins Index:$number, Variadic<AnyMemRef>:$memories);
+  let results = (outs AnyMemRef:$result);
+  let assemblyFormat = "$number `of` $memories attr-dict `:` type($memories) `->` type($result)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// What the result's type is; null for memories that cannot be chosen from.
+    static ::mlir::MemRefType commonType(::mlir::TypeRange memories);
+  }];
+}
+
 def Tile_RangeOp : Tile_Op<"range", [Pure]> {
   let summary = "start, start + 1, ...";
   let description = "A tile of rank one of type `index`: element i is `start + i`.";

@@ -13,6 +13,8 @@
 #ifndef NOVA_TRANSFORMS_KERNELAXES_H
 #define NOVA_TRANSFORMS_KERNELAXES_H
 
+#include "nova/IR/NovaKernelOps.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/ADT/DenseMap.h"
@@ -47,6 +49,9 @@ struct Axis {
   bool scanned = false;
   /// Whoever goes along it goes element by element: its tile is 1.
   bool single = false;
+  /// Of several kernels in one launch that differ along it: whether a tile hangs over
+  /// the end of some; where the end is, memory says.
+  bool uneven = false;
   /// Its tile is that of another axis, of which it is a part (tensor.concat).
   AxisId partOf = kNoAxis;
 
@@ -54,9 +59,12 @@ struct Axis {
   /// Taken in chunks, by a loop: one that never runs where there is nothing.
   bool streamed() const { return local() && (tile < extent || extent == 0); }
   /// A tile may hang over the axis' end.
-  bool ragged() const { return tile > 1 && extent % tile != 0; }
+  bool ragged() const { return tile > 1 && (uneven || extent % tile != 0); }
   int64_t chunks() const { return (extent + tile - 1) / tile; }
 };
+
+/// Dimensions of the updates that number positions.
+unsigned positionRank(SegmentSumOp op);
 
 class Axes {
 public:
@@ -71,8 +79,8 @@ public:
 
   AxisId ofDim(mlir::Value value, unsigned dim) const;
   /// Loops of a generic. A movement's are its positions: of the index tensors,
-  /// then of the updates (nova.index_put), or the one along its dimension
-  /// (nova.scatter).
+  /// then of the updates (nova.index_put), of the updates (nova.segment_sum), or the
+  /// one along its dimension (nova.scatter).
   AxisId ofLoop(mlir::Operation *op, unsigned loop) const;
   /// Axis of each dimension of what `operand` reads or writes: kNoAxis also for
   /// a constant index.

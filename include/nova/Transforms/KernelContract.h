@@ -28,6 +28,8 @@
 // - `nova.inplace`: pairs [argument, result] that may share one buffer, because
 //   every element of the argument is read, at its own position only, before the
 //   result is written there.
+// - `nova.group`: the kernel is several in one launch (KernelGroups.h); space, tile
+//   and grid are those of its members then.
 // - Results are contiguous row-major. Arguments in order, then results in order,
 //   are the parameters of the machine code.
 //
@@ -55,6 +57,8 @@ mlir::func::FuncOp findStep(mlir::ModuleOp module);
 
 /// Number of grid points of a configured kernel.
 int64_t gridSize(mlir::func::FuncOp kernel);
+/// The same of each member of a configured group; of any other kernel, its own.
+llvm::SmallVector<int64_t> memberGridSizes(mlir::func::FuncOp kernel);
 
 /// Element strides of kernel argument `index`.
 llvm::SmallVector<int64_t> argumentStrides(mlir::func::FuncOp kernel, unsigned index);

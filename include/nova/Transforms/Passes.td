@@ -159,6 +159,33 @@ def SplitReductions : Pass<"nova-split-reductions", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"numSplit", "split", "Reductions split">];
 }
 
+def GroupKernels : Pass<"nova-group-kernels", "::mlir::ModuleOp"> {
+  let summary = "Make one launch of independent kernels that differ in size only";
+  let description = [{
+    An optimizer updates every parameter with the same few operations: a launch for
+    each costs more than the work. Launches of kernels with one structure (equal but
+    for the extent of the first dimension of the space, axes collapsed) that do not
+    need one another become one launch of one kernel, whose members they are
+    (nova/Transforms/KernelGroups.h). Any kernel qualifies that multiplies no matrices
+    (those fill the device alone), moves no elements and looks at no positions along
+    that dimension.
+
+    The members run where the last of them ran, so that no one who needs them may come
+    before, nor anybody who overwrites what they read. What they read lives longer:
+    a group ends where that would raise the peak of the arena, or where a member would
+    read from DRAM what was still in the L2 cache for longer than a launch takes.
+    Kernels whose results are gradients of the step stay where they are: a gradient is
+    final as early as it can be. A remark says why a group ended.
+
+    A group's kernel gets its pointers as one table: it has at most `parameter-bytes`.
+  }];
+  let options = [Option<"device", "device", "std::string", "\"h200\"", "device table row of a GPU">,
+                 Option<"parameterBytes", "parameter-bytes", "int64_t", "4096",
+                        "bytes of parameters that a launch takes">];
+  let statistics = [Statistic<"numGroups", "groups", "Launches of several members">,
+                    Statistic<"numGrouped", "grouped", "Launches that became members">];
+}
+
 def ConfigureKernels : Pass<"nova-configure-kernels", "::mlir::ModuleOp"> {
   let summary = "Choose each kernel's tile from its space and the device";
   let description = [{

@@ -100,15 +100,20 @@ Status checkArguments(const Target &target, const DeviceFacts &device) {
                            capability(kTensorMapCapability, 0) +
                            " or later, got " + describe(device),
                        "compile the graph for this device");
-      if (launch.kind != bundle::LaunchKind::Kernel)
-        continue;
-      const bundle::Param &param = target.kernels[*launch.kernel].params[j];
+    }
+    if (launch.kind != bundle::LaunchKind::Kernel)
+      continue;
+    size_t j = 0;
+    for (const bundle::Param &param : target.kernels[*launch.kernel].params) {
       if (param.kind == bundle::ParamKind::Scalar && param.size > 8)
-        return badInput(where() + " is a scalar of " +
+        return badInput("argument " + std::to_string(j) + " of launch " +
+                            std::to_string(i) + " of target " +
+                            describe(target) + " is a scalar of " +
                             std::to_string(param.size) +
                             " bytes, expected at most 8",
                         "the bundle was not written by novac: compile it "
                         "again");
+      j += param.arguments();
     }
   }
   return Status::ok();

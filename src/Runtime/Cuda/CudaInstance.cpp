@@ -96,22 +96,31 @@ Status CudaInstance::resolve() {
   size_t total = 0;
   for (const Launch &launch : program->target->launches)
     total += launch.args.size();
-  // Kernel parameters are addresses of slots: those must not move.
+  // Kernel parameters are addresses of slots: neither may move.
   slots.reserve(total);
   slotOwner.reserve(total);
   for (const Launch &launch : program->target->launches)
     if (Status s = resolveLaunch(launch); !s)
       return s;
-  for (void *&slot : slots)
-    parameters.push_back(&slot);
   slotMaps.resize(slots.size());
   for (MapArgument &map : maps) {
     slotMaps[map.slot] = &map;
-    parameters[map.slot] = map.map.value();
     staleMaps.push_back(&map);
   }
-  for (Step &step : steps)
-    step.kernel.kernelParams = parameters.data() + step.first;
+  // No more of them than slots: a table is the slots in a row that it holds.
+  parameters.reserve(slots.size());
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const Launch &launch = program->target->launches[i];
+    if (launch.kind != LaunchKind::Kernel)
+      continue;
+    steps[i].kernel.kernelParams = parameters.data() + parameters.size();
+    size_t slot = steps[i].first;
+    for (const Param &param : program->target->kernels[*launch.kernel].params) {
+      MapArgument *map = slotMaps[slot];
+      parameters.push_back(map ? map->map.value() : &slots[slot]);
+      slot += param.arguments();
+    }
+  }
   return Status::ok();
 }
 

@@ -98,7 +98,7 @@ private:
   LaunchMode launchMode;
   DeviceMemory arena;
   std::vector<Step> steps;
-  std::vector<void *> parameters;  ///< Addresses of slots; kernelParams.
+  std::vector<void *> parameters;  ///< Addresses of slots and maps; kernelParams.
   std::vector<uint32_t> slotOwner; ///< The launch of a slot.
   /// An argument that is a tensormap: `slots` has the address of its memory,
   /// the launch's parameter is the map. A deque, for they must not

@@ -71,6 +71,114 @@ Json faultJson(const sim::Fault &fault) {
           {"what", fault.what}};
 }
 
+/// What the numbers are compared with: a data file, or the host target.
+struct Comparison {
+  std::optional<SafetensorsFile> file;
+  std::unique_ptr<Session> host;
+  uint64_t seed = 0;
+};
+
+/// What came of a target.
+struct Simulated {
+  Status status; ///< Missing: it cannot be simulated.
+  std::string name, line;
+  std::optional<Report> report;
+  Json json;
+};
+
+/// "85 outputs, 85 passed; largest used fraction 0.19 (out/4)".
+std::string summaryOf(const Report &report) {
+  char used[48] = "";
+  if (const Row *worst = report.worst())
+    std::snprintf(used, sizeof used, "; largest used fraction %.2g",
+                  worst->judgement.measure.largest());
+  return std::to_string(report.rows.size()) + " outputs, " +
+         std::to_string(report.count(Verdict::Passed)) + " passed" + used;
+}
+
+Expected<Reference> referenceFor(Session &session, Comparison &with) {
+  if (with.file) {
+    if (Status s = session.loadInputs(*with.file); !s)
+      return s.error();
+    return readReference(*with.file, session);
+  }
+  session.randomInputs(with.seed);
+  with.host->randomInputs(with.seed);
+  if (Status s = with.host->step(); !s)
+    return s.error();
+  return outputsOf(*with.host);
+}
+
+/// One target, in as many orders of warps as are asked for.
+Simulated simulateTarget(const VerifyOptions &options, uint32_t target,
+                         Comparison &with, std::ostream &log) {
+  Simulated done;
+  Reference first;
+  for (uint64_t order = 0; order < std::max<uint64_t>(options.interleavings, 1);
+       ++order) {
+    SessionOptions how;
+    how.bundle = options.bundle;
+    how.threads = options.threads;
+    how.target = target;
+    how.simulate = true;
+    auto opened = Session::open(how, log);
+    if (!opened) {
+      done.status = opened.error();
+      return done;
+    }
+    Session &session = **opened;
+    session.simulation.seed = order;
+    Expected<Reference> reference = referenceFor(session, with);
+    if (!reference) {
+      done.status = reference.error();
+      return done;
+    }
+    Expected<Report> report = judgeStep(session, *reference, options);
+    if (!report) {
+      done.status = report.error();
+      if (const auto &fault = session.simulatedStep.fault) {
+        done.line = "fault: " + std::string(sim::nameOf(fault->kind)) +
+                    " in kernel '" + fault->kernel + "'";
+        done.json = {{"target", session.targetName},
+                     {"passed", false},
+                     {"fault", faultJson(*fault)}};
+      }
+      return done;
+    }
+    log << session.targetName
+        << " simulated: " << speedOf(session.simulatedStep) << '\n';
+    // Whatever the order of warps, the bits are the same: that is promised.
+    Expected<Reference> ours = outputsOf(session);
+    if (!ours) {
+      done.status = ours.error();
+      return done;
+    }
+    if (order) {
+      for (size_t i = 0; i < first.size(); ++i)
+        if (first[i] != (*ours)[i]) {
+          done.status = Error{
+              ErrorCode::Verification,
+              session.targetName + ", simulated: out/" + std::to_string(i) +
+                  " has other bits with interleaving " + std::to_string(order) +
+                  " than with 0, expected the same",
+              {}};
+          done.line = "other bits with interleaving " + std::to_string(order);
+          return done;
+        }
+      continue;
+    }
+    first = std::move(*ours);
+    report->compared = with.file ? "the data file '" + *options.data + "'"
+                                 : "the host target on inputs from seed " +
+                                       std::to_string(with.seed);
+    done.status = statusOf(*report);
+    done.line = summaryOf(*report);
+    done.json = run::toJson(*report);
+    done.report = std::move(*report);
+  }
+  return done;
+}
+
 } // namespace
 
 Status run::verifySimulated(const VerifyOptions &options, std::ostream &out,
@@ -78,14 +186,16 @@ Status run::verifySimulated(const VerifyOptions &options, std::ostream &out,
   Expected<std::vector<uint32_t>> targets = simulatedTargets(options);
   if (!targets)
     return targets.error();
-  std::optional<SafetensorsFile> file;
-  std::unique_ptr<Session> host;
-  uint64_t seed = options.seed.value_or(0);
+  Expected<bundle::Manifest> manifest = bundle::openManifest(options.bundle);
+  if (!manifest)
+    return manifest.error();
+  Comparison with;
+  with.seed = options.seed.value_or(0);
   if (options.data) {
     Expected<SafetensorsFile> opened = SafetensorsFile::open(*options.data);
     if (!opened)
       return opened.error();
-    file.emplace(std::move(*opened));
+    with.file.emplace(std::move(*opened));
   } else {
     auto session =
         Session::open(hostOptions(options.bundle, options.threads), log);
@@ -96,85 +206,56 @@ Status run::verifySimulated(const VerifyOptions &options, std::ostream &out,
           "with --data FILE";
       return error;
     }
-    host = std::move(*session);
+    with.host = std::move(*session);
   }
-  Status result;
+  std::optional<Error> failure, missing;
   Json reports = Json::array();
+  std::string summary;
+  bool any = false;
   for (uint32_t target : *targets) {
-    Reference first;
-    for (uint64_t order = 0;
-         order < std::max<uint64_t>(options.interleavings, 1); ++order) {
-      SessionOptions how;
-      how.bundle = options.bundle;
-      how.threads = options.threads;
-      how.target = target;
-      how.simulate = true;
-      auto opened = Session::open(how, log);
-      if (!opened)
-        return opened.error();
-      Session &session = **opened;
-      session.simulation.seed = order;
-      Expected<Reference> reference = Reference();
-      if (file) {
-        if (Status s = session.loadInputs(*file); !s)
-          return s;
-        reference = readReference(*file, session);
-      } else {
-        session.randomInputs(seed);
-        host->randomInputs(seed);
-        if (Status s = host->step(); !s)
-          return s;
-        reference = outputsOf(*host);
-      }
-      if (!reference)
-        return reference.error();
-      Expected<Report> report = judgeStep(session, *reference, options);
-      if (!report) {
-        if (!session.simulatedStep.fault || !options.json)
-          return report.error();
-        reports.push_back({{"target", session.targetName},
-                           {"passed", false},
-                           {"fault", faultJson(*session.simulatedStep.fault)}});
-        result = report.error();
-        break;
-      }
-      log << session.targetName
-          << " simulated: " << speedOf(session.simulatedStep) << '\n';
-      // Whatever the order of warps, the bits are the same: that is promised.
-      Expected<Reference> ours = outputsOf(session);
-      if (!ours)
-        return ours.error();
-      if (order) {
-        for (size_t i = 0; i < first.size(); ++i)
-          if (first[i] != (*ours)[i])
-            return Error{
-                ErrorCode::Verification,
-                session.targetName + ", simulated: out/" + std::to_string(i) +
-                    " has other bits with interleaving " +
-                    std::to_string(order) + " than with 0, expected the same",
-                {}};
-        continue;
-      }
-      first = std::move(*ours);
-      report->compared =
-          file ? "the data file '" + *options.data + "'"
-               : "the host target on inputs from seed " + std::to_string(seed);
-      if (options.json)
-        reports.push_back(run::toJson(*report));
-      else
-        print(*report, out);
-      if (Status s = statusOf(*report); !s && result)
-        result = s;
+    const bundle::Target &t = manifest->targets[target];
+    Simulated done = simulateTarget(options, target, with, log);
+    std::string name = t.name + " (" + t.device + ")";
+    if (!done.status && done.status.error().code == ErrorCode::Missing) {
+      Error error = done.status.error();
+      done.line = "not simulated: " + error.message +
+                  (error.hint.empty() ? "" : "; " + error.hint);
+      done.json = {{"target", t.name},
+                   {"simulated", false},
+                   {"reason", error.message},
+                   {"instead", error.hint}};
+      error.message =
+          "target " + name + " cannot be simulated: " + error.message;
+      // Others may be, unless it was this one that was asked for.
+      std::optional<Error> &where =
+          options.simulateTargets.empty() ? missing : failure;
+      if (!where)
+        where = error;
+    } else {
+      if (!done.status && done.json.is_null())
+        return done.status;
+      any = true;
+      if (!done.status && !failure)
+        failure = done.status.error();
     }
+    if (done.report && !options.json)
+      print(*done.report, out);
+    reports.push_back(std::move(done.json));
+    summary += name + ": " + done.line + '\n';
   }
+  if (!failure && !any)
+    failure = missing;
+  Status result = failure ? Status(*failure) : Status::ok();
   if (options.json) {
     Json json = {{"bundle", options.bundle},
                  {"passed", bool(result)},
                  {"simulated", true},
                  {"targets", reports}};
-    if (!file)
-      json["seed"] = seed;
+    if (!with.file)
+      json["seed"] = with.seed;
     out << dump(json);
+  } else if (targets->size() > 1) {
+    out << summary;
   }
   out.flush();
   return result;

@@ -35,7 +35,7 @@ void issue(Warp &w, const Inst &i, uint32_t mask) {
                                       : w.row<uint64_t>(i.op[0])[l]) +
                   static_cast<uint64_t>(static_cast<int32_t>(i.target));
     resolve(AccessSpace::Shared, to);
-    uint64_t offset = sharedOffset(w, l, to, bytes);
+    SharedPlace at = sharedPlace(w, l, to, bytes);
     uint32_t wanted = i.op[2] == kNone ? bytes : w.row<uint32_t>(i.op[2])[l];
     if (ignored >> l & 1)
       wanted = 0;
@@ -44,12 +44,17 @@ void issue(Warp &w, const Inst &i, uint32_t mask) {
                        "copies " + std::to_string(wanted) + " of " +
                            std::to_string(bytes) + " bytes",
                        l, to, "shared"};
-    Conflict found =
-        b.shared.beginAsync(b.clocks, w.index, static_cast<uint8_t>(l), offset,
-                            bytes, w.indexOf(i));
+    if (at.block != &b)
+      throw FaultFound{FaultKind::OutOfBounds,
+                       "copies to another block's shared memory, expected its "
+                       "own",
+                       l, to, "shared"};
+    Conflict found = b.shared.beginAsync(b.cluster.clocks,
+                                         w.accessor(static_cast<uint8_t>(l)),
+                                         at.offset, bytes, false);
     if (found.kind != Conflict::None)
-      faultConflict(w, l, to, true, found);
-    uint8_t *place = b.shared.data() + offset;
+      faultConflict(w, b, l, to, true, found);
+    uint8_t *place = b.shared.data() + at.offset;
     if (wanted) {
       uint64_t from =
           w.row<uint64_t>(i.op[1])[l] + static_cast<uint64_t>(i.immediate);
@@ -66,7 +71,7 @@ void issue(Warp &w, const Inst &i, uint32_t mask) {
       }
     }
     std::memset(place + wanted, 0, bytes - wanted);
-    copy.offset[l] = static_cast<uint32_t>(offset);
+    copy.offset[l] = static_cast<uint32_t>(at.offset);
   }
   // A group is a thread's own; nearly always they count alike.
   for (uint32_t left = mask; left;) {
@@ -95,7 +100,7 @@ void wait(Warp &w, const Inst &i, uint32_t mask) {
     for (uint32_t left = copy.mask & mask; left; left &= left - 1) {
       auto l = static_cast<unsigned>(std::countr_zero(left));
       if (i.aux || int64_t(copy.group) < int64_t(w.groups[l]) - i.immediate) {
-        b.shared.completeAsync(b.clocks, copy.offset[l], copy.bytes);
+        b.shared.completeAsync(b.cluster.clocks, copy.offset[l], copy.bytes);
         done |= uint32_t(1) << l;
       }
     }
@@ -133,9 +138,10 @@ bool decode(Decoder &d) {
     d.fail("no .shared.global");
   for (const char *hint : {"L2::64B", "L2::128B", "L2::256B"})
     d.take(hint);
-  if (d.nextIs("L2::cache_hint"))
-    d.fail(".L2::cache_hint");
-  d.expectCount(3, 4);
+  bool hint = d.take("L2::cache_hint"); // A policy, which changes no value.
+  d.expectCount(3 + hint, 4 + hint);
+  if (hint)
+    d.source(d.count() - 1, {'b', 64, false, "b64"});
   // Two addresses: the destination's offset stands in `target`.
   d.address(d.operand(0), 0);
   d.out.target = static_cast<uint32_t>(d.out.immediate);
@@ -147,7 +153,7 @@ bool decode(Decoder &d) {
   if (bytes != 16 && (l2Only || (bytes != 4 && bytes != 8)))
     d.fail("a copy of " + std::to_string(bytes) + " bytes");
   d.out.aux = static_cast<uint32_t>(bytes);
-  if (d.count() == 4) {
+  if (d.count() == 4 + size_t(hint)) {
     bool negated = false;
     if (d.widthOf(d.operand(3)) == 1) {
       d.out.op[4] = d.predicate(d.operand(3), negated);

@@ -99,14 +99,13 @@ template <AccessSpace Space> void run(Warp &w, const Inst &i, uint32_t mask) {
     uint8_t *place;
     AccessSpace space = resolve(Space, address);
     if (space == AccessSpace::Shared) {
-      uint64_t offset = sharedOffset(w, l, address, bytes);
-      Block &block = *w.block;
-      Conflict found =
-          block.shared.atomic(block.clocks, w.index, static_cast<uint8_t>(l),
-                              offset, bytes, w.indexOf(i));
+      SharedPlace at = sharedPlace(w, l, address, bytes);
+      Conflict found = at.block->shared.atomic(
+          w.block->cluster.clocks, w.accessor(static_cast<uint8_t>(l)),
+          at.offset, bytes);
       if (found.kind != Conflict::None)
-        faultConflict(w, l, address, true, found);
-      place = block.shared.data() + offset;
+        faultConflict(w, *at.block, l, address, true, found);
+      place = at.block->shared.data() + at.offset;
     } else {
       readGlobal(w, l, address, bytes, bytes);
       place = writeGlobal(w, l, address, bytes);

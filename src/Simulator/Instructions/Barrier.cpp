@@ -1,4 +1,4 @@
-//===- Barrier.cpp - bar barrier membar fence
+//===- Barrier.cpp - bar barrier
 //------------------------------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
@@ -6,11 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// PTX ISA 9.7.13.1 (barrier, bar), 9.7.13.2 (bar.warp.sync), 9.7.13.4 (membar,
-// fence). bar is barrier with .aligned: all threads of a warp execute it, and
-// it counts them as a warp. Memory is changed in the order of execution here,
-// so fences have nothing to do; what orders accesses of warps is counted at
-// barriers (SharedMemory.h).
+// PTX ISA 9.7.13.1 (barrier, bar), 9.7.13.2 (bar.warp.sync). bar is barrier
+// with .aligned: all threads of a warp execute it, and it counts them as a
+// warp.
 //
 //===----------------------------------------------------------------------===//
 #include "../Lanes.h"
@@ -92,7 +90,7 @@ Next atBarrier(Warp &w, uint32_t fragment, const Inst &i, uint32_t mask) {
 
 /// bar.warp.sync: Kind::Members has brought the lanes together.
 void atWarpBarrier(Warp &w, const Inst &, uint32_t) {
-  w.block->clocks.syncLanes(w.index);
+  w.block->cluster.clocks.syncLanes(w.agent);
 }
 
 bool decode(Decoder &d) {
@@ -101,11 +99,12 @@ bool decode(Decoder &d) {
     d.expectCount(1, 1);
     d.out.members = d.source(0, {'b', 32, false, "b32"});
     d.out.kind = Kind::Members;
+    d.out.small = kWarpBarrier;
     d.out.run = atWarpBarrier;
     return true;
   }
   if (d.nextIs("cluster"))
-    return false;
+    return false; // Cluster.cpp
   d.take("cta");
   bool sync = d.take("sync"), arrive = !sync && d.take("arrive");
   bool red = !sync && !arrive && d.take("red");
@@ -139,20 +138,9 @@ bool decode(Decoder &d) {
   return true;
 }
 
-bool decodeFence(Decoder &d) {
-  for (const char *word : {"sc", "acq_rel", "acquire", "release", "cta",
-                           "cluster", "gpu", "sys", "gl"})
-    d.take(word);
-  d.expectCount(0, 0);
-  d.out.run = [](Warp &, const Inst &, uint32_t) {};
-  return true;
-}
-
 } // namespace
 
 void nova::sim::addBarrierInstructions(InstructionTable &table) {
   table.add("bar", decode);
   table.add("barrier", decode);
-  table.add("membar", decodeFence);
-  table.add("fence", decodeFence);
 }

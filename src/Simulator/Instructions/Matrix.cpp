@@ -9,19 +9,13 @@
 // PTX ISA 9.7.14.5: mma (.14), ldmatrix (.15), stmatrix (.16), and the figures
 // before them that say which lane holds which element.
 //
-// Accumulation. The ISA leaves the order and the rounding of a tensor core's
-// sums open ("at least single precision"). Here they are those of an H200, bit
-// for bit (tests/Simulator): all K products and the accumulator are aligned to
-// the largest of their exponents, where a product's is the sum of its factors',
-// cut to 25 bits below it, added exactly, and the sum is cut to float32. So a
-// result differs from the exact sum by at most (K + 2) 2^-23 of the largest
-// addend; devices that add in smaller groups (sm_80, sm_86, sm_89) stay within
-// twice that of these results.
+// How sums are accumulated: ProductSums.h.
 //
 //===----------------------------------------------------------------------===//
 #include "../Access.h"
 #include "../Lanes.h"
 #include "../Numbers.h"
+#include "ProductSums.h"
 
 #include <algorithm>
 
@@ -123,60 +117,6 @@ float tf32(uint32_t bits) {
   return std::bit_cast<float>(bits & ~uint32_t(0x1fff));
 }
 
-/// Rounded to zero, but what is too large is infinite all the same.
-uint32_t cutToFloat(double v) {
-  float nearest = static_cast<float>(v);
-  uint32_t bits = std::bit_cast<uint32_t>(nearest);
-  if (v != v)
-    return kNan32;
-  // One step back where rounding to nearest went away from zero.
-  bool away = std::fabs(double(nearest)) > std::fabs(v);
-  return away && std::fabs(v) < 0x1p128 ? bits - 1 : bits;
-}
-
-double powerOfTwo(int e) {
-  return std::bit_cast<double>(static_cast<uint64_t>(1023 + e) << 52);
-}
-
-/// One row of a product, added as the head of this file says.
-void addAligned(unsigned K, const double *a, const int32_t *ea,
-                const double (*b)[8], const int32_t (*eb)[8], double *c,
-                const int32_t *ec) {
-  alignas(32) int32_t top[8];
-  for (unsigned n = 0; n < 8; ++n)
-    top[n] = std::max(ec[n], -700);
-  for (unsigned k = 0; k < K; ++k)
-    for (unsigned n = 0; n < 8; ++n)
-      top[n] = std::max(top[n], ea[k] + eb[k][n]);
-  alignas(64) double up[8], sum[8];
-  for (unsigned n = 0; n < 8; ++n) {
-    up[n] = powerOfTwo(25 - top[n]);
-    sum[n] = std::trunc(c[n] * up[n]);
-  }
-  for (unsigned k = 0; k < K; ++k)
-    for (unsigned n = 0; n < 8; ++n)
-      sum[n] += std::trunc(a[k] * b[k][n] * up[n]);
-  for (unsigned n = 0; n < 8; ++n)
-    c[n] = sum[n] * powerOfTwo(top[n] - 25);
-}
-
-/// As doubles, with the exponent that addends are aligned by: of zero less than
-/// any sum's, of a subnormal that of the smallest normal number. Returns whether
-/// all are finite.
-bool spread(const float *from, unsigned count, int32_t least, double *to,
-            int32_t *exponents) {
-  int32_t largest = 0;
-  for (unsigned k = 0; k < count; ++k) {
-    uint32_t bits = std::bit_cast<uint32_t>(from[k]) & 0x7fffffff;
-    auto field = static_cast<int32_t>(bits >> 23);
-    int32_t e = field - 127 > least ? field - 127 : least;
-    exponents[k] = bits == 0 ? -1000 : e;
-    to[k] = from[k];
-    largest = field > largest ? field : largest;
-  }
-  return largest < 255;
-}
-
 /// The element of a register's part p.
 template <Multiplicand T> float element(uint32_t bits, unsigned p) {
   if constexpr (T == Multiplicand::Tf32)
@@ -193,8 +133,8 @@ template <Multiplicand T> float element(uint32_t bits, unsigned p) {
 
 /// Rows of the list: D (4 or 2), A, B, C; aux is K. Lane 4g + t (figures of
 /// 9.7.14.5), with P elements to a register: part p of register r is of A
-/// (g + 8 (r % 2), P t + p + 4 P (r / 2)), of B (P t + p + 4 P r, g). Of C and D
-/// it is (g + 8 (r / 2), 2 t + r % 2), in pairs (g + 8 r, 2 t + p).
+/// (g + 8 (r % 2), P t + p + 4 P (r / 2)), of B (P t + p + 4 P r, g). Of C and
+/// D it is (g + 8 (r / 2), 2 t + r % 2), in pairs (g + 8 r, 2 t + p).
 template <Multiplicand T, bool HalfAccumulator>
 void multiply(Warp &w, const Inst &i, uint32_t) {
   constexpr unsigned P = T == Multiplicand::Tf32 ? 1
@@ -208,15 +148,14 @@ void multiply(Warp &w, const Inst &i, uint32_t) {
   const uint32_t *rows = w.list(i);
   const uint32_t *aRows = rows + accumulators, *bRows = aRows + aRegisters,
                  *cRows = bRows + bRegisters;
-  alignas(64) float fa[16][32], fb[32][8], fc[16][8];
-  alignas(64) double a[16][32], b[32][8], c[16][8];
-  alignas(64) int32_t ea[16][32], eb[32][8], ec[16][8];
+  alignas(64) float fa[16 * 32], fb[32 * 8], fc[16 * 8];
+  alignas(64) int32_t sums[16 * 8];
   for (unsigned r = 0; r < aRegisters; ++r) {
     const uint32_t *bits = w.row<uint32_t>(aRows[r]);
     for (unsigned g = 0; g < 8; ++g)
       for (unsigned t = 0; t < 4; ++t)
         for (unsigned p = 0; p < P; ++p)
-          fa[g + 8 * (r % 2)][P * t + p + 4 * P * (r / 2)] =
+          fa[(g + 8 * (r % 2)) * K + P * t + p + 4 * P * (r / 2)] =
               element<T>(bits[4 * g + t], p);
   }
   for (unsigned r = 0; r < bRegisters; ++r) {
@@ -224,50 +163,50 @@ void multiply(Warp &w, const Inst &i, uint32_t) {
     for (unsigned t = 0; t < 4; ++t)
       for (unsigned p = 0; p < P; ++p)
         for (unsigned g = 0; g < 8; ++g)
-          fb[P * t + p + 4 * P * r][g] = element<T>(bits[4 * g + t], p);
+          fb[(P * t + p + 4 * P * r) * 8 + g] = element<T>(bits[4 * g + t], p);
   }
-  constexpr int32_t least = T == Multiplicand::F16 ? -14 : -126;
-  bool finite = spread(fb[0], 8 * K, least, b[0], eb[0]);
-  for (unsigned m = 0; m < 16; ++m)
-    finite &= spread(fa[m], K, least, a[m], ea[m]);
   for (unsigned r = 0; r < accumulators; ++r) {
     const uint32_t *bits = w.row<uint32_t>(cRows[r]);
     for (unsigned g = 0; g < 8; ++g)
       for (unsigned t = 0; t < 4; ++t) {
         uint32_t v = bits[4 * g + t];
+        unsigned at = HalfAccumulator ? (g + 8 * r) * 8 + 2 * t
+                                      : (g + 8 * (r / 2)) * 8 + 2 * t + r % 2;
         if constexpr (HalfAccumulator) {
-          fc[g + 8 * r][2 * t] = fromHalf(static_cast<uint16_t>(v));
-          fc[g + 8 * r][2 * t + 1] = fromHalf(static_cast<uint16_t>(v >> 16));
+          fc[at] = fromHalf(static_cast<uint16_t>(v));
+          fc[at + 1] = fromHalf(static_cast<uint16_t>(v >> 16));
         } else if constexpr (integer) {
-          c[g + 8 * (r / 2)][2 * t + r % 2] = static_cast<int32_t>(v);
+          sums[at] = static_cast<int32_t>(v);
         } else {
-          fc[g + 8 * (r / 2)][2 * t + r % 2] = std::bit_cast<float>(v);
+          fc[at] = std::bit_cast<float>(v);
         }
       }
   }
-  if constexpr (!integer)
-    finite &= spread(fc[0], 128, HalfAccumulator ? -14 : -126, c[0], ec[0]);
-  if (integer || !finite)
+  if constexpr (integer) {
     for (unsigned m = 0; m < 16; ++m)
       for (unsigned k = 0; k < K; ++k)
         for (unsigned n = 0; n < 8; ++n)
-          c[m][n] += a[m][k] * b[k][n];
-  else
-    for (unsigned m = 0; m < 16; ++m)
-      addAligned(K, a[m], ea[m], b, eb, c[m], ec[m]);
+          sums[m * 8 + n] = static_cast<int32_t>(
+              static_cast<uint32_t>(sums[m * 8 + n]) +
+              static_cast<uint32_t>(static_cast<int32_t>(fa[m * K + k]) *
+                                    static_cast<int32_t>(fb[k * 8 + n])));
+  } else {
+    addProducts(16, 8, K, fa, fb, fc, T == Multiplicand::F16 ? -14 : -126,
+                HalfAccumulator);
+  }
   for (unsigned r = 0; r < accumulators; ++r) {
     uint32_t *to = w.row<uint32_t>(rows[r]);
     for (unsigned g = 0; g < 8; ++g)
-      for (unsigned t = 0; t < 4; ++t)
-        if constexpr (HalfAccumulator) {
-          to[4 * g + t] = toHalf(c[g + 8 * r][2 * t]) |
-                          uint32_t(toHalf(c[g + 8 * r][2 * t + 1])) << 16;
-        } else {
-          double v = c[g + 8 * (r / 2)][2 * t + r % 2];
-          to[4 * g + t] =
-              integer ? static_cast<uint32_t>(static_cast<int64_t>(v))
-                      : cutToFloat(v);
-        }
+      for (unsigned t = 0; t < 4; ++t) {
+        unsigned at = HalfAccumulator ? (g + 8 * r) * 8 + 2 * t
+                                      : (g + 8 * (r / 2)) * 8 + 2 * t + r % 2;
+        if constexpr (HalfAccumulator)
+          to[4 * g + t] = toHalf(fc[at]) | uint32_t(toHalf(fc[at + 1])) << 16;
+        else if constexpr (integer)
+          to[4 * g + t] = static_cast<uint32_t>(sums[at]);
+        else
+          to[4 * g + t] = std::bit_cast<uint32_t>(fc[at]);
+      }
   }
 }
 

@@ -29,8 +29,14 @@ void takeHints(Decoder &d) {
         "L1::no_allocate", "L2::evict_normal", "L2::evict_first",
         "L2::evict_last", "L2::64B", "L2::128B", "L2::256B"})
     d.take(hint);
-  if (d.nextIs("L2::cache_hint"))
-    d.fail(".L2::cache_hint");
+}
+
+/// Two operands, and with a hint the cache policy, which changes no value.
+void takePolicy(Decoder &d) {
+  bool hint = d.take("L2::cache_hint");
+  d.expectCount(2 + hint, 2 + hint);
+  if (hint)
+    d.source(2, {'b', 64, false, "b64"});
 }
 
 /// Memory order and scope: one warp at a time executes here, in order.
@@ -43,12 +49,10 @@ void takeOrder(Decoder &d) {
 AccessSpace takeSpace(Decoder &d) {
   if (d.take("global") || d.take("const"))
     return AccessSpace::Global;
-  if (d.take("shared") || d.take("shared::cta"))
+  if (d.take("shared") || d.take("shared::cta") || d.take("shared::cluster"))
     return AccessSpace::Shared;
   if (d.take("local"))
     return AccessSpace::Local;
-  if (d.nextIs("shared::cluster"))
-    d.fail("shared memory of a cluster");
   return AccessSpace::Generic;
 }
 
@@ -244,7 +248,7 @@ bool decodeLd(Decoder &d) {
   takeHints(d);
   unsigned count = takeVector(d);
   TypeMod t = d.type();
-  d.expectCount(2, 2);
+  takePolicy(d);
   if (t.bits > 64 || t.packed || t.kind == 'p')
     d.fail("type " + std::string(t.name));
   if (param)
@@ -269,7 +273,7 @@ bool decodeSt(Decoder &d) {
   takeHints(d);
   unsigned count = takeVector(d);
   TypeMod t = d.type();
-  d.expectCount(2, 2);
+  takePolicy(d);
   if (t.bits > 64 || t.packed || t.kind == 'p')
     d.fail("type " + std::string(t.name));
   unsigned bytes = t.bits / 8;

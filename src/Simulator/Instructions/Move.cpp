@@ -150,8 +150,10 @@ bool decodePrmt(Decoder &d) {
 
 /// What is added to an address of a state space to make it generic.
 std::optional<uint64_t> takeWindow(Decoder &d) {
-  if (d.take("shared") || d.take("shared::cta"))
+  if (d.take("shared") || d.take("shared::cta") || d.take("shared::cluster"))
     return kSharedWindow;
+  if (d.take("param") || d.take("param::entry"))
+    return kParameterWindow;
   if (d.take("local"))
     return kLocalWindow;
   if (d.take("global") || d.take("const"))

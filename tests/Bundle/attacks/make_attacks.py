@@ -120,6 +120,21 @@ def gpu_map(**changes):
     return target
 
 
+def gpu_table(count, size=None, **changes):
+    """A second target, whose kernel has a table of two pointers, and `count` arguments."""
+    target = gpu()
+    target["kernels"][0]["params"] = [{"kind": "pointers", "size": size or 16, "alignment": 8, **changes}]
+    target["launches"][0]["args"] = [ref("input", 0)] * count
+    return target
+
+
+def put_table(name, target, features=("pointer_tables",)):
+    def edit(_):
+        return json.dumps({**good(), "features": list(features), "targets": [good()["targets"][0], target]},
+                          sort_keys=True, separators=(",", ":")).encode()
+    text(name, edit)
+
+
 # --- not JSON, or JSON that hides something -----------------------------------
 text("empty", lambda t: b"")
 text("truncated", lambda t: t[:len(t) // 2])
@@ -215,6 +230,14 @@ put("gpu-ptx-out-of-range", "targets/1", gpu(ptx_blob=9))
 put("param-pointer-of-4-bytes", K + "/0/params/0/size", 4)
 put("param-scalar-of-0-bytes", K + "/0/params/2/size", 0)
 put("param-alignment-3", K + "/0/params/0/alignment", 3)
+put_table("table-without-the-feature", gpu_table(2), features=())
+put_table("table-of-12-bytes", gpu_table(2, 12))
+put_table("table-too-large", gpu_table(4096, 8 * 4096))
+put_table("table-alignment-16", gpu_table(2, alignment=16))
+put_table("table-args-too-few", gpu_table(1))
+put_table("table-of-an-immediate",
+          {**gpu_table(2), "launches": [launch("kernel", 0, [ref("input", 0), {"immediate": 1, "type": "int64"}], [])]})
+put("table-on-the-host", K + "/0/params/0", {"kind": "pointers", "size": 8, "alignment": 8})
 put("tensormap-rank-6", "targets/1", gpu_map(rank=6))
 put("tensormap-sizes", "targets/1", gpu_map(sizes=[6]))
 put("tensormap-memory", "targets/1", gpu_map(memory=ref("input", 7)))
