@@ -67,7 +67,7 @@ OutputFolder::~OutputFolder() {
   if (kept || folder.empty())
     return;
   llvm::sys::DontRemoveFileOnSignal(bundle::manifestPath(folder));
-  if (existed)
+  if (existed && !silent)
     if (Expected<bundle::Manifest> old = bundle::openManifest(folder)) {
       std::string targets;
       for (const bundle::Target &target : old->targets)

@@ -30,10 +30,12 @@ public:
   Status choose(const std::string &name, bool isPath = false);
   const std::string &path() const { return folder; }
   void keep();
+  /// The destructor then says nothing.
+  void sayNothing() { silent = true; }
 
 private:
   std::string folder;
-  bool existed = false, kept = false;
+  bool existed = false, kept = false, silent = false;
 };
 
 /// Publishes "TARGET: FILE ..." as make and ninja read it.

@@ -12,6 +12,7 @@
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
 
@@ -60,6 +61,8 @@ private:
   void checkResults();
   void checkBody();
   void checkKernel(func::FuncOp kernel);
+  /// What the caller of a step gives memory for must fit into some.
+  void checkMemory(RankedTensorType type, ArrayRef<int64_t> strides, Location loc, const Twine &what);
   /// The value of a string attribute, one of `known` where that is not empty.
   StringRef word(DictionaryAttr attributes, StringRef name, Location loc,
                  const Twine &what, ArrayRef<StringRef> known = {});
@@ -100,6 +103,8 @@ void StepVerifier::findStep() {
   if (!step->getAttrOfType<StringAttr>(attr::graph))
     bad(step.getLoc()) << "step: missing " << attr::graph
                        << ", expected the graph's name";
+  else
+    word(step->getAttrDictionary(), attr::graph, step.getLoc(), "step");
   if (!step.getBody().hasOneBlock())
     bad(step.getLoc()) << "step has " << step.getBody().getBlocks().size()
                        << " blocks, expected one";
@@ -113,11 +118,39 @@ StringRef StepVerifier::word(DictionaryAttr attributes, StringRef name,
     bad(loc) << what << ": missing the string " << name;
     return {};
   }
+  // Names go to manifests, files, lines of text and C strings.
+  if (llvm::any_of(value.getValue().bytes(), [](uint8_t c) { return c < 0x20 || c == 0x7f; })) {
+    bad(loc) << what << ": " << name << ": got " << value
+             << ", expected a string without control characters";
+    return {};
+  }
   if (known.empty() || llvm::is_contained(known, value.getValue()))
     return value.getValue();
   bad(loc) << what << ": " << name << ": got " << value << ", expected one of "
            << llvm::join(known, ", ");
   return {};
+}
+
+void StepVerifier::checkMemory(RankedTensorType type, ArrayRef<int64_t> strides,
+                               Location loc, const Twine &what) {
+  // As the reader of graphs has it: several times what any device has.
+  constexpr int64_t mostBytes = int64_t{1} << 40;
+  int64_t elements = 1;
+  bool fits = true;
+  for (auto [d, extent] : llvm::enumerate(type.getShape())) {
+    if (extent == 0)
+      return;
+    int64_t reach;
+    fits &= strides.empty()
+                ? !llvm::MulOverflow(elements, extent, elements)
+                : !llvm::MulOverflow(extent - 1, strides[d], reach) &&
+                      !llvm::AddOverflow(elements, reach, elements);
+  }
+  int64_t size = std::max(type.getElementTypeBitWidth() / 8, 1u);
+  if (!fits || elements > mostBytes / size)
+    bad(loc) << what << ": got " << type << (strides.empty() ? "" : " with those strides")
+             << ", expected at most " << mostBytes
+             << " bytes: no device holds more";
 }
 
 void StepVerifier::checkArguments() {
@@ -140,6 +173,7 @@ void StepVerifier::checkArguments() {
     StringRef role = word(attributes, attr::role, loc, what,
                           {"parameter", "state", "buffer", "scalar", "input"});
     word(attributes, attr::path, loc, what);
+    checkMemory(type, {}, loc, what);
     if (!attributes)
       continue;
     if (role == "scalar" && type.getRank() != 0)
@@ -151,6 +185,8 @@ void StepVerifier::checkArguments() {
         bad(loc) << what << ": " << attr::strides << ": got " << strides
                  << ", expected array<i64> of " << type.getRank()
                  << " strides >= 0";
+      else
+        checkMemory(type, list.asArrayRef(), loc, what);
     }
     if (Attribute advance = attributes.get(attr::advance))
       if (role != "scalar" || !isa<FloatAttr>(advance) ||
@@ -168,6 +204,8 @@ void StepVerifier::checkResults() {
     Location loc = step.getLoc();
     std::string what = "step: result " + std::to_string(i);
     DictionaryAttr attributes = step.getResultAttrDict(i);
+    if (auto type = dyn_cast<RankedTensorType>(step.getResultTypes()[i]); type && type.hasStaticShape())
+      checkMemory(type, {}, loc, what);
     StringRef role = word(attributes, attr::role, loc, what,
                           {"loss", "output", "gradient", "update"});
     Attribute updates = attributes ? attributes.get(attr::updates) : nullptr;

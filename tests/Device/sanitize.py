@@ -1,321 +1,341 @@
 #!/usr/bin/env python3
 # Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""compute-sanitizer on each class of kernel, one after the other.
+"""What only a GPU can say, prepared where novac is and run where the GPU is.
 
-  sanitize.py make DIR --novac NOVAC [--target sm_90a] [--jobs N] [--only CLASS,...]
-  sanitize.py run DIR --nova-run NOVA_RUN --commit HASH [--json FILE] [--only CLASS,...]
-                  [--tools memcheck,racecheck,synccheck] [--jobs 4] [--allow-jit]
+  sanitize.py make DIR --novac NOVAC --nova-run NOVA_RUN --graphs GRAPHS [--target sm_90a]
+                  [--only CLASS,...] [--count 200] [--seed 1] [--jobs 2] [--limit-mib 64]
+  DIR/sanitize.py run DIR [--seconds 540] [--parts jit,classes,problems] [--only CLASS,...]
+                  [--tools memcheck,racecheck,synccheck] [--device 0] [--jobs 4]
+                  [--commit HASH] [--json FILE]
 
-`make` writes a small graph of each class and its bundles: float32 multiplied in
-f32 and in tf32, and bfloat16; it needs neither torch nor a GPU. `run` is for where
-the device is, and needs no torch either: one step of each bundle, launch by
-launch, under each tool, on random inputs. A class is clean when no tool reports
-anything and the step ends well. One line per report, a table, and with --json
-everything, with the device and the date. Exit status 1 where something was found.
+`make` needs neither torch nor a GPU. It leaves in DIR all that `run` takes: bundles,
+nova-run with its library, and these scripts; of random problems as many as the limit
+leaves room for. `run` needs Python, and torch for `problems`. Its parts:
+
+  jit       graphs with reference data, compiled for sm_80: refused where the PTX
+            would need the driver's compiler, and right with --allow-jit
+  classes   one step of each class of kernel under each tool of compute-sanitizer,
+            launch by launch; clean when the tool reports nothing and the step ends
+  problems  random problems against float64 (run_problems.py)
+
+What does not fit into --seconds is stopped or not begun, and counted as "not run".
+One line per finding as it is found; a table last; with --json everything. Exit status
+1 where something was found, or nothing ran; 4 where compute-sanitizer cannot run.
 """
 import argparse
-import collections
 import concurrent.futures
 import datetime
 import json
+import os
 import pathlib
-import random
 import re
+import shutil
+import signal
 import subprocess
 import sys
 import time
 
-import problems
-
-PRECISIONS = {"f32": ("float32", "f32"), "tf32": ("float32", "tf32"), "bf16": ("bfloat16", "tf32")}
 TOOLS = {"memcheck": ["--report-api-errors", "no"], "racecheck": ["--racecheck-report", "all"], "synccheck": []}
+COLUMNS = ["f32", "tf32", "bf16"]
+CARRIED = ["sanitize.py", "run_problems.py", "check_bundle.py", "judge.py", "make_inputs.py", "run_graph_torch.py", "tensor_files.py"]
+NOT_RUN = "not run"
 
 
-# --- the classes -------------------------------------------------------------------
-
-def epilogue(b, y):
-    """Scaled, bias, an activation and a residual."""
-    shape = y.shape
-    y = b.op("aten.mul.Tensor", [y, 0.125], shape)
-    y = b.op("aten.add.Tensor", [y, b.input(shape[-1:])], shape)
-    y = b.op("aten.gelu.default", [y], shape, approximate="tanh")
-    b.output(b.op("aten.add.Tensor", [y, b.input(shape)], shape))
-
-
-def gemm(left, right):
-    def problem(b):
-        m, n, k = 136, 200, 96
-        x = b.permute(b.input([k, m]), [1, 0]) if left == "t" else b.input([m, k])
-        y = b.op("aten.t.default", [b.input([n, k])], [k, n]) if right == "t" else b.input([k, n])
-        epilogue(b, b.op("aten.mm.default", [x, y], [m, n]))
-    return problem
-
-
-def gemm_batched(b):
-    epilogue(b, b.op("aten.bmm.default", [b.input([3, 72, 80]), b.input([3, 80, 104])], [3, 72, 104]))
-
-
-def gemm_long(b):
-    """A depth that is cut in two stages."""
-    epilogue(b, b.op("aten.mm.default", [b.permute(b.input([4096, 64]), [1, 0]), b.input([4096, 128])], [64, 128]))
-
-
-def layer_norm(b):
-    shape, c = [40, 200], 200
-    x, g = b.input(shape), b.input(shape)
-    w, bias = b.input([c], role="parameter"), b.input([c], role="parameter")
-    y, mean, rstd = b.ops("aten.native_layer_norm.default", [x, [c], w, bias, 1e-5],
-                          [(shape, b.dtype), ([40, 1], "float32"), ([40, 1], "float32")])
-    b.output(y)
-    for value in b.ops("aten.native_layer_norm_backward.default", [g, x, [c], mean, rstd, w, bias, [True] * 3],
-                       [(shape, b.dtype), ([c], b.dtype), ([c], b.dtype)]):
-        b.output(value, "gradient")
-
-
-def softmax(b):
-    shape = [5, 24, 200]
-    x, g = b.input(shape), b.input(shape)
-    y = b.op("aten._softmax.default", [x, -1, False], shape)
-    b.output(y)
-    b.output(b.op("aten._softmax_backward_data.default", [g, y, -1, {"dtype": b.dtype}], shape), "gradient")
-
-
-def cross_entropy(b):
-    rows, classes = 48, 1000
-    x, target = b.input([rows, classes]), b.input([rows], "int64")
-    y = b.op("aten._log_softmax.default", [x, 1, False], [rows, classes])
-    loss, weight = b.ops("aten.nll_loss_forward.default", [y, target, None, 1, -100], [([], b.dtype), ([], b.dtype)])
-    b.output(loss, "loss")
-    one = b.op("aten.full_like.default", [loss, 1], [])
-    g = b.op("aten.nll_loss_backward.default", [one, y, target, None, 1, -100, weight], [rows, classes])
-    b.output(b.op("aten._log_softmax_backward_data.default", [g, y, 1, {"dtype": b.dtype}], [rows, classes]), "gradient")
-
-
-def attention(causal):
-    def problem(b):
-        batch, heads, t, d = 1, 2, 136, 64
-        shape = [batch, heads, t, d]
-        q, k, v, g = (b.permute(b.input([batch, t, heads, d]), [0, 2, 1, 3]) for _ in range(4))
-        if b.dtype == "float32":
-            out, lse, seed, offset = b.ops(
-                "aten._scaled_dot_product_efficient_attention.default", [q, k, v, None, True, 0.0, causal],
-                [(shape, b.dtype), ([batch, heads, 160], "float32"), ([], "int64"), ([], "int64")], scale=0.125)
-            made = b.ops("aten._scaled_dot_product_efficient_attention_backward.default",
-                         [g, q, k, v, None, out, lse, seed, offset, 0.0, [True, True, True, False], causal],
-                         [(shape, b.dtype)] * 3 + [None], scale=0.125)[:3]
-        else:
-            out, lse, _, _, _, _, seed, offset, _ = b.ops(
-                "aten._scaled_dot_product_flash_attention.default", [q, k, v, 0.0, causal],
-                [(shape, b.dtype), ([batch, heads, t], "float32"), None, None, None, None, ([], "int64"), ([], "int64"), None],
-                scale=0.125)
-            made = b.ops("aten._scaled_dot_product_flash_attention_backward.default",
-                         [g, q, k, v, out, lse, None, None, t, t, 0.0, causal, seed, offset], [(shape, b.dtype)] * 3, scale=0.125)
-        b.output(out)
-        for value in made:
-            b.output(value, "gradient")
-    return problem
-
-
-def elementwise(b):
-    shape = [3, 40, 100]
-    y = b.op("aten.add.Tensor", [b.input(shape), b.input([40, 1])], shape)
-    y = b.op("aten.mul.Tensor", [y, b.input([100])], shape)
-    mask = b.op("aten.gt.Scalar", [b.input([3, 1, 1], "float32"), 0.3], [3, 1, 1], "bool")
-    y = b.op("aten.where.self", [mask, y, b.input(shape)], shape)
-    b.output(b.op("aten.tanh.default", [y], shape))
-    b.output(b.op("aten.sigmoid.default", [b.permute(y, [2, 0, 1])], [100, 3, 40]))
-
-
-def columns(b):
-    x = b.input([4000, 72])
-    b.output(b.op("aten.sum.dim_IntList", [x, [0]], [72]), "gradient")
-    b.output(b.op("aten.amax.default", [b.input([33, 40]), [0]], [40]))
-
-
-def running(b):
-    b.output(b.op("aten.cumsum.default", [b.input([3, 5000]), 1], [3, 5000]))
-    b.output(b.op("aten.cumsum.default", [b.input([300, 40]), 0], [300, 40]))
-
-
-def gather(b):
-    rows = b.op("aten.remainder.Scalar", [b.input([60], "int64"), 50], [60], "int64")
-    b.output(b.op("aten.embedding.default", [b.input([50, 72]), rows, -1], [60, 72]))
-    b.output(b.op("aten.gather.default", [b.input([50, 72]), 0, b.op("aten.remainder.Scalar", [b.input([7, 72], "int64"), 50],
-                                                                   [7, 72], "int64")], [7, 72]))
-
-
-def scatter_add(b):
-    rows = b.op("aten.remainder.Scalar", [b.input([300], "int64"), 50], [300], "int64")
-    b.output(b.op("aten.embedding_dense_backward.default", [b.input([300, 72]), rows, 50, -1, False], [50, 72]), "gradient")
-    index = b.op("aten.remainder.Scalar", [b.input([20, 72], "int64"), 50], [20, 72], "int64")
-    b.output(b.op("aten.scatter_add.default", [b.input([50, 72]), 0, index, b.input([20, 72])], [50, 72]))
-
-
-def adamw(b):
-    problems.adamw(b)
-
-
-def linalg(dtype):
-    """A kernel written in linalg, with a reduction of three operations that is no
-    operation of any dialect of novac's, as the stage `fused` holds it."""
-    t, name = {"float32": ("f32", "float32"), "bfloat16": ("bf16", "bfloat16")}[dtype]
-    wide = "" if t == "f32" else f"%a = arith.extf %a0 : {t} to f32\n    %b = arith.extf %b0 : {t} to f32"
-    a, b = ("%a", "%b") if t == "f32" else ("%a0", "%b0")
-    return f'''module {{
-func.func @step(%x: tensor<70x300x{t}> {{nova.name = "x", nova.role = "input", nova.path = "x"}},
-                %y: tensor<300x{t}> {{nova.name = "y", nova.role = "input", nova.path = "y"}})
-    -> (tensor<70xf32> {{nova.role = "gradient"}}) attributes {{nova.graph = "linalg"}} {{
-  %r = nova.launch @distance(%x, %y) views [#nova.view<0, [300, 1]>, #nova.view<0, [1]>] nodes ["distance"]
-      : (tensor<70x300x{t}>, tensor<300x{t}>) -> tensor<70xf32>
-  return %r : tensor<70xf32>
-}}
-func.func private @distance(%x: tensor<70x300x{t}>, %y: tensor<300x{t}>) -> (tensor<70xf32> {{nova.map = array<i64: 0>}})
-    attributes {{nova.kernel, nova.role = "rowwise", nova.space = array<i64: 70>}} {{
-  %zero = arith.constant 0.0 : f32
-  %one = arith.constant 1.0 : f32
-  %e = tensor.empty() : tensor<70xf32>
-  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<70xf32>) -> tensor<70xf32>
-  %r = linalg.generic {{indexing_maps = [affine_map<(m, k) -> (m, k)>, affine_map<(m, k) -> (k)>, affine_map<(m, k) -> (m)>],
-                       iterator_types = ["parallel", "reduction"]}}
-      ins(%x, %y : tensor<70x300x{t}>, tensor<300x{t}>) outs(%f : tensor<70xf32>) {{
-  ^bb0({a}: {t}, {b}: {t}, %sum: f32):
-    {wide}
-    %d = arith.subf %a, %b : f32
-    %n = math.absf %d : f32
-    %p = math.absf %a : f32
-    %s = arith.addf %p, %one : f32
-    %v = arith.divf %n, %s : f32
-    %next = arith.addf %sum, %v : f32
-    linalg.yield %next : f32
-  }} -> tensor<70xf32>
-  return %r : tensor<70xf32>
-}}
-}}
-'''
-
-
-CLASSES = {"gemm_nn": gemm("n", "n"), "gemm_nt": gemm("n", "t"), "gemm_tn": gemm("t", "n"), "gemm_tt": gemm("t", "t"),
-           "gemm_batched": gemm_batched, "gemm_long": gemm_long, "layer_norm": layer_norm, "softmax": softmax,
-           "cross_entropy": cross_entropy, "attention": attention(False), "attention_causal": attention(True),
-           "elementwise": elementwise, "columns": columns, "running_sums": running, "gather": gather, "scatter_add": scatter_add,
-           "adamw": adamw, "linalg": None}
+def chosen(names, only):
+    """Those of `only`, all if it is empty; a name that is unknown ends the script."""
+    wanted = list(filter(None, only.split(",")))
+    unknown = [name for name in wanted if name not in names]
+    if unknown:
+        sys.exit(f"sanitize.py: unknown: {', '.join(unknown)}; expected some of {', '.join(names)}")
+    return [name for name in names if not wanted or name in wanted]
 
 
 # --- make --------------------------------------------------------------------------
 
-def make(arguments):
-    arguments.folder.mkdir(parents=True, exist_ok=True)
+def size_of(folder):
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
-    def build(kind, column):
-        dtype, precision = PRECISIONS[column]
-        name = f"{kind}.{column}"
-        if kind == "linalg":
-            path = arguments.folder / f"{name}.mlir"
-            path.write_text(linalg(dtype))
-        else:
-            b = problems.Builder(random.Random(7), dtype)
-            CLASSES[kind](b)
-            path = arguments.folder / f"{name}.json"
-            graph = {"format": "nova.graph", "version": 1, "name": kind, "producer": {}, "inputs": b.inputs, "constants": [],
-                     "nodes": b.nodes, "outputs": b.outputs}
-            path.write_text(json.dumps(graph, separators=(",", ":")))
-        done = subprocess.run([str(c) for c in [arguments.novac, "compile", path, "-o", arguments.folder / f"{name}.nova", "--target",
-                                                arguments.target, "--precision", precision, "--no-cache", "-j", 1]],
-                              capture_output=True, text=True)
-        return name, done.returncode, done.stderr.strip()
 
-    pairs = [(kind, column) for kind in chosen(arguments) for column in PRECISIONS]
+def compile_all(arguments, jobs):
+    """jobs: (graph, bundle, target, precision). How many failed."""
+    def build(job):
+        graph, bundle, target, precision = job
+        command = [arguments.novac, "compile", graph, "-o", bundle, "--target", target, "--precision", precision, "--no-cache", "-j", 1]
+        done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+        return bundle.name, done.returncode, done.stderr.strip()
+
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        for name, status, said in pool.map(lambda pair: build(*pair), pairs):
+        for name, status, said in pool.map(build, jobs):
             failed += status != 0
             if status:
                 print(f"{name}: exit status {status}: {said}", flush=True)
-    print(f"{len(pairs) - failed} of {len(pairs)} bundles in {arguments.folder}")
+    print(f"{len(jobs) - failed} of {len(jobs)} bundles")
     return failed
 
 
-def chosen(arguments):
-    return [kind for kind in CLASSES if not arguments.only or kind in arguments.only.split(",")]
+def make(arguments):
+    import kernel_classes
+    folder, here = arguments.folder, pathlib.Path(__file__).resolve().parent
+    if folder.exists() and any(folder.iterdir()) and not (folder / "sanitize.py").exists():
+        sys.exit(f"{folder}: is not empty and was not written by this script")
+    shutil.rmtree(folder, ignore_errors=True)
+    for part in ("classes", "jit"):
+        (folder / part).mkdir(parents=True)
+    for name in CARRIED:
+        shutil.copy(here / name, folder / name)
+    shutil.copy(arguments.nova_run, folder / "nova-run")
+    # The library under the name that nova-run asks for.
+    libraries = subprocess.run(["ldd", arguments.nova_run], capture_output=True, text=True).stdout
+    for name, path in re.findall(r"(libnova_rt\S*) => (/\S+)", libraries):
+        shutil.copy(path, folder / name)
+    jobs = [(kernel_classes.write(folder / "classes", kind, column), folder / "classes" / f"{kind}.{column}.nova", arguments.target,
+             kernel_classes.PRECISIONS[column][1])
+            for kind in chosen(list(kernel_classes.CLASSES), arguments.only) for column in COLUMNS]
+    jit_target = "host" if arguments.target == "host" else "sm_80"
+    for data in sorted(arguments.graphs.glob("*.data.safetensors")):
+        name = data.name.removesuffix(".data.safetensors")
+        shutil.copy(data, folder / "jit" / data.name)
+        jobs.append((arguments.graphs / f"{name}.json", folder / "jit" / f"{name}.nova", jit_target, "f32"))
+    failed = compile_all(arguments, jobs)
+    room = arguments.limit_mib - size_of(folder) / (1 << 20)
+    if arguments.count:
+        done = subprocess.run([str(c) for c in [sys.executable, here / "random_problems.py", "--novac", arguments.novac, "--count",
+                                                arguments.count, "--seed", arguments.seed, "--out", folder / "problems", "--target",
+                                                arguments.target, "--jobs", arguments.jobs, "--limit-mib", max(room - 1, 0)]])
+        failed += done.returncode != 0
+    total = size_of(folder) / (1 << 20)
+    print(f"{folder}: {total:.1f} MiB, the limit is {arguments.limit_mib:g}")
+    return 1 if failed or total > arguments.limit_mib else 0
 
 
 # --- run ---------------------------------------------------------------------------
 
-def check(arguments, name, tool):
-    """What the tool found (None: it found nothing), and how long it took."""
-    command = ["compute-sanitizer", "--tool", tool, *TOOLS[tool], "--error-exitcode", "99", arguments.nova_run, "run",
-               arguments.folder / f"{name}.nova", "--seed", "1", "--device", "0", "--launch", "plain", "--steps", "1"]
-    if arguments.allow_jit:
-        command.append("--allow-jit")
-    start = time.monotonic()
-    try:
-        done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=120)
-    except subprocess.TimeoutExpired:
-        return "more than 120 s", time.monotonic() - start
-    text = done.stdout + done.stderr
+class Session:
+    """What all parts share: where things are, and until when."""
+
+    def __init__(self, arguments):
+        self.arguments, self.folder = arguments, arguments.folder.resolve()
+        self.deadline = time.monotonic() + arguments.seconds
+        self.nova_run = self.folder / "nova-run"
+        self.environment = dict(os.environ)
+        self.environment["LD_LIBRARY_PATH"] = ":".join(filter(None, [str(self.folder), os.environ.get("LD_LIBRARY_PATH")]))
+
+    def left(self):
+        return self.deadline - time.monotonic()
+
+    def bounded(self, command, until, most=120):
+        """(exit status, output): the status is None after `most` seconds, NOT_RUN where
+        there was no time until `until`. Ends what the command started, too."""
+        seconds = min(most, until - time.monotonic())
+        if seconds <= 1:
+            return NOT_RUN, ""
+        try:
+            child = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                     errors="replace", env=self.environment, start_new_session=True)
+        except OSError as error:
+            return 127, str(error)
+        try:
+            text = child.communicate(timeout=seconds)[0]
+            return child.returncode, text
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            text = child.communicate()[0]
+            return (None if seconds == most else NOT_RUN), text
+
+    def each(self, jobs, work):
+        """work(job) for each job, side by side; (job, result) in their order."""
+        with concurrent.futures.ThreadPoolExecutor(self.arguments.jobs) as pool:
+            yield from zip(jobs, pool.map(work, jobs))
+
+
+def found(where, what):
+    print(f"{where}: {what}", flush=True)
+    return what
+
+
+def run_jit(session):
+    """{graph: "0.12" (the largest fraction of the tolerance), or what is wrong}"""
+    device, results = session.arguments.device, {}
+    bundles = sorted((session.folder / "jit").glob("*.nova"))
+
+    def check(bundle):
+        data = bundle.with_name(bundle.stem + ".data.safetensors")
+        command = [session.nova_run, "verify", bundle, "--data", data, "--device", device]
+        if device != "host":
+            # PTX goes to the driver's compiler on request only.
+            status, text = session.bounded(command, session.deadline)
+            if status == NOT_RUN:
+                return NOT_RUN
+            if status != 4:
+                return f"without --allow-jit: exit status {status}, expected 4: {text.strip()[-300:]}"
+        status, text = session.bounded(command + ([] if device == "host" else ["--allow-jit"]), session.deadline)
+        if status == NOT_RUN:
+            return NOT_RUN
+        largest = re.search(r"largest used fraction ([0-9.e+-]+)", text)
+        return largest[1] if status == 0 and largest else f"exit status {status}: {text.strip()[-300:]}"
+
+    for bundle, result in session.each(bundles, check):
+        results[bundle.stem] = result
+        if result != NOT_RUN and not re.fullmatch(r"[0-9.e+-]+", result):
+            found(f"jit {bundle.stem}", result)
+    return results
+
+
+def sanitized(session, bundle, tool, until):
+    """"clean", NOT_RUN, or what the tool found."""
+    arguments = session.arguments
+    status, text = session.bounded([arguments.sanitizer, "--tool", tool, *TOOLS[tool], "--error-exitcode", 99, session.nova_run, "run",
+                                    bundle, "--seed", 1, "--device", arguments.device, "--steps", 1] +
+                                   (["--launch", "plain"] if arguments.device != "host" else []), until)
+    if status == NOT_RUN:
+        return NOT_RUN
+    if status is None:
+        return "more than 120 s"
     reports = [line.strip("= \t") for line in text.splitlines()
-               if line.startswith("=========") and re.search(r"Error|Invalid|hazard|Barrier|Internal", line)
-               and not re.search(r"(ERROR|RACECHECK) SUMMARY: 0 ", line)]
-    clean = re.search(r"(ERROR SUMMARY: 0 errors|RACECHECK SUMMARY: 0 hazards)", text)
-    if done.returncode == 0 and clean and not reports:
-        return None, time.monotonic() - start
-    return " | ".join(reports[:4]) or f"exit status {done.returncode}: {text.strip()[-300:]}", time.monotonic() - start
+               if line.startswith("=========") and re.search(r"Error|Invalid|Misaligned|[Hh]azard|Race|Barrier|Internal|not supported", line)
+               and not re.search(r"SUMMARY: 0 ", line)]
+    clean = re.search(r"ERROR SUMMARY: 0 errors|RACECHECK SUMMARY: 0 hazards", text)
+    if status == 0 and clean and not reports:
+        return "clean"
+    return " | ".join(reports[:4]) or f"exit status {status}: {text.strip()[-300:]}"
 
 
-def device():
-    try:
-        done = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"], capture_output=True,
-                              text=True)
-    except OSError:
-        return "none"
-    return done.stdout.strip().splitlines()[0] if done.stdout.strip() else "none"
+def run_classes(session, until):
+    """{class: {column: {tool: result}}}; and why the tool cannot run here, or None."""
+    tools = chosen(list(TOOLS), session.arguments.tools)
+    kinds = list(dict.fromkeys(path.name.split(".")[0] for path in sorted((session.folder / "classes").glob("*.nova"))))
+    table = {}
+    jobs = [(kind, column, tool) for kind in chosen(kinds, session.arguments.only) for column in COLUMNS for tool in tools
+            if (session.folder / "classes" / f"{kind}.{column}.nova").exists()]
+    if not jobs:
+        return table, None
+    # Some machines have a tool that cannot look at their device: said once, not for each.
+    status, text = session.bounded([session.arguments.sanitizer, "--version"], until)
+    if status == 127:
+        return table, text
+    first = sanitized(session, session.folder / "classes" / f"{jobs[0][0]}.{jobs[0][1]}.nova", jobs[0][2], until)
+    if "not supported" in first:
+        return table, first
+    work = lambda job: sanitized(session, session.folder / "classes" / f"{job[0]}.{job[1]}.nova", job[2], until)
+    for (kind, column, tool), result in session.each(jobs, work):
+        table.setdefault(kind, {}).setdefault(column, {})[tool] = result
+        if result not in ("clean", NOT_RUN):
+            found(f"{kind} {column} {tool}", result)
+    return table, None
+
+
+def run_problems(session):
+    """What run_problems.py wrote, or what is wrong with it."""
+    out = session.folder / "problems.result.json"
+    out.unlink(missing_ok=True)
+    if session.left() < 25:
+        return NOT_RUN
+    status, text = session.bounded([sys.executable, session.folder / "run_problems.py", session.folder / "problems", "--nova-run",
+                                    session.nova_run, "--device", session.arguments.device, "--jobs", session.arguments.jobs,
+                                    "--seconds", int(session.left() - 15), "--json", out], session.deadline, most=3600)
+    if not out.exists():
+        return found("problems", f"exit status {status}: {text.strip()[-1500:]}")
+    result = json.loads(out.read_text())
+    for line in result["failures"]:
+        found("problem", line)
+    return result
+
+
+def device_name(session):
+    status, text = session.bounded(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"], session.deadline)
+    return text.strip().splitlines()[0] if status == 0 and text.strip() else "none"
+
+
+def print_table(jit, classes, problems):
+    """The results, and (what ran, what was found, what was not run)."""
+    ran = bad = skipped = 0
+    for graph, result in jit.items():
+        good = bool(re.fullmatch(r"[0-9.e+-]+", result))
+        ran, bad, skipped = ran + (result != NOT_RUN), bad + (not good and result != NOT_RUN), skipped + (result == NOT_RUN)
+        print(f"jit {graph:<30}{result if good or result == NOT_RUN else 'FOUND'}")
+    if classes:
+        print(f"{'class':<18}" + "".join(f"{column:<10}" for column in COLUMNS))
+    for kind, columns in classes.items():
+        cells = []
+        for column in COLUMNS:
+            results = list(columns.get(column, {}).values())
+            ran += sum(r != NOT_RUN for r in results)
+            bad += sum(r not in ("clean", NOT_RUN) for r in results)
+            skipped += results.count(NOT_RUN)
+            cells.append("-" if not results else "FOUND" if any(r not in ("clean", NOT_RUN) for r in results)
+                         else NOT_RUN if NOT_RUN in results else "clean")
+        print(f"{kind:<18}" + "".join(f"{cell:<10}" for cell in cells).rstrip())
+    if isinstance(problems, dict):
+        rows = {}
+        for row in problems["classes"]:
+            sums = rows.setdefault(row["class"], [0, 0, 0.0])
+            sums[0], sums[1], sums[2] = sums[0] + row["checked"], sums[1] + row["failed"], max(sums[2], row["largest"])
+        print(f"{'problems':<18}{'agree':<10}{'failed':<10}largest")
+        for kind, (checked, failed, largest) in rows.items():
+            ran, bad = ran + checked, bad + failed
+            print(f"{kind:<18}{checked - failed:<10}{failed:<10}{largest:.3g}")
+        skipped += problems.get("not_run", 0)
+    elif problems:
+        print(f"problems          {problems if problems == NOT_RUN else 'FOUND'}")
+        ran, bad, skipped = ran + (problems != NOT_RUN), bad + (problems != NOT_RUN), skipped + (problems == NOT_RUN)
+    return ran, bad, skipped
 
 
 def run(arguments):
-    tools, table, findings = arguments.tools.split(","), collections.OrderedDict(), []
-    jobs = [(kind, column, tool) for kind in chosen(arguments) for column in PRECISIONS for tool in tools
-            if (arguments.folder / f"{kind}.{column}.nova").exists()]
-    start = time.monotonic()
-    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        for (kind, column, tool), (found, _) in zip(jobs, pool.map(lambda j: check(arguments, f"{j[0]}.{j[1]}", j[2]), jobs)):
-            table.setdefault(kind, {}).setdefault(column, {})[tool] = "clean" if found is None else found
-            if found:
-                findings.append(f"{kind} {column} {tool}: {found}")
-                print(findings[-1], flush=True)
-    print(f"{'class':<18}" + "".join(f"{column:<8}" for column in PRECISIONS))
-    for kind, columns in table.items():
-        print(f"{kind:<18}" + "".join(
-            f"{('clean' if all(v == 'clean' for v in columns[c].values()) else 'FOUND') if c in columns else '-':<8}"
-            for c in PRECISIONS))
-    print(f"{len(jobs) - len(findings)} of {len(jobs)} runs clean ({', '.join(tools)}), {time.monotonic() - start:.0f} s")
+    start, session = time.monotonic(), Session(arguments)
+    parts = chosen(["jit", "classes", "problems"], arguments.parts)
+    name = device_name(session)
+    jit = run_jit(session) if "jit" in parts else {}
+    classes, unusable, problems = {}, None, None
+    if "classes" in parts:
+        # Problems have their turn, too.
+        share = 0.65 if "problems" in parts and (session.folder / "problems").exists() else 1
+        classes, unusable = run_classes(session, time.monotonic() + share * session.left())
+    if "problems" in parts and (session.folder / "problems").exists():
+        problems = run_problems(session)
+    ran, bad, skipped = print_table(jit, classes, problems)
+    if unusable:
+        print(f"compute-sanitizer cannot run here: {unusable}")
+    print(f"{ran - bad} of {ran} good, {skipped} not run, on {name}, {time.monotonic() - start:.0f} s")
     if arguments.json:
         arguments.json.write_text(json.dumps(
-            {"what": "compute-sanitizer on each class of kernel (tests/Device/sanitize.py)", "device": device(),
-             "date": datetime.date.today().isoformat(), "commit": arguments.commit, "tools": tools,
-             "runs": len(jobs), "clean": len(jobs) - len(findings), "classes": table}, indent=1) + "\n")
-    return len(findings) or not jobs
+            {"what": "compute-sanitizer on each class of kernel, PTX by the driver's compiler, random problems "
+                     "(tests/Device/sanitize.py)",
+             "device": name, "date": datetime.date.today().isoformat(), "commit": arguments.commit, "ran": ran, "found": bad,
+             "not_run": skipped, "sanitizer": unusable or "ran", "jit": jit, "classes": classes, "problems": problems},
+            indent=1) + "\n")
+    return 1 if bad or not ran else 4 if unusable else 0
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb", required=True)
-    for verb in ("make", "run"):
-        sub = verbs.add_parser(verb)
-        sub.add_argument("folder", type=pathlib.Path)
-        sub.add_argument("--only", default="")
-        sub.add_argument("--jobs", type=int, default=2 if verb == "make" else 4)
-        if verb == "make":
-            sub.add_argument("--novac", required=True)
-            sub.add_argument("--target", default="sm_90a")
-        else:
-            sub.add_argument("--nova-run", required=True)
-            sub.add_argument("--commit", required=True)
-            sub.add_argument("--json", type=pathlib.Path)
-            sub.add_argument("--tools", default=",".join(TOOLS))
-            sub.add_argument("--allow-jit", action="store_true")
+    sub = verbs.add_parser("make")
+    sub.add_argument("folder", type=pathlib.Path)
+    sub.add_argument("--novac", required=True)
+    sub.add_argument("--nova-run", required=True)
+    sub.add_argument("--graphs", type=pathlib.Path, required=True)
+    sub.add_argument("--target", default="sm_90a")
+    sub.add_argument("--only", default="")
+    sub.add_argument("--count", type=int, default=200)
+    sub.add_argument("--seed", type=int, default=1)
+    sub.add_argument("--jobs", type=int, default=2)
+    sub.add_argument("--limit-mib", type=float, default=64)
+    sub = verbs.add_parser("run")
+    sub.add_argument("folder", type=pathlib.Path)
+    sub.add_argument("--seconds", type=float, default=540)
+    sub.add_argument("--parts", default="")
+    sub.add_argument("--only", default="")
+    sub.add_argument("--tools", default="")
+    sub.add_argument("--device", default="0")
+    sub.add_argument("--sanitizer", default="compute-sanitizer")
+    sub.add_argument("--jobs", type=int, default=4)
+    sub.add_argument("--commit", default="")
+    sub.add_argument("--json", type=pathlib.Path)
     arguments = parser.parse_args()
-    sys.exit(1 if (make if arguments.verb == "make" else run)(arguments) else 0)
+    sys.exit((make if arguments.verb == "make" else run)(arguments))
 
 
 if __name__ == "__main__":

@@ -116,17 +116,17 @@ func.func @tf32(%a: memref<16x8xf32>, %b: memref<8x16xf32>, %c: memref<16x16xf32
 // -----
 
 // A tile may span any distance: what is no part of an access is added in 64 bits.
-// CHECK-LABEL: llvm.func @far
-// CHECK: %[[LOAD:.*]] = llvm.mlir.constant(34359738368 : i64) : i64
-// CHECK: llvm.getelementptr %{{.*}}[%[[LOAD]]]
-// CHECK: llvm.load
-// CHECK: llvm.getelementptr %{{.*}}[%{{.*}}] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+// CHECK-LABEL: llvm.func @far(
+// CHECK: %[[FAR:.*]] = arith.constant 68719476736 : i64
+// CHECK: llvm.getelementptr %{{.*}}[%[[FAR]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+// CHECK-NEXT: llvm.load
+// CHECK: %[[TO:.*]] = arith.constant 68719476736 : i64
+// CHECK: llvm.getelementptr %{{.*}}[%[[TO]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
 // CHECK: st.global
-#l = #tile.layout<core = [32], outer = [1], registers = [16], lanes = [1, 2, 4, 8, 0], warps = []>
-func.func @far(%a: memref<32xf32, strided<[536870912]>>, %b: memref<32xf32, strided<[536870912]>>) attributes {tile.warps = 1 : i64} {
+func.func @far(%a: memref<64xf32, strided<[536870912]>>, %b: memref<64xf32, strided<[536870912]>>) attributes {tile.warps = 1 : i64} {
   %c0 = arith.constant 0 : index
-  %x = tile.load %a[%c0] along [0] bounds [0] : memref<32xf32, strided<[536870912]>> -> tensor<32xf32, #l>
-  tile.store %x, %b[%c0] along [0] bounds [0] : tensor<32xf32, #l>, memref<32xf32, strided<[536870912]>>
+  %x = tile.load %a[%c0] along [0] bounds [0] : memref<64xf32, strided<[536870912]>> -> tensor<64xf32>
+  tile.store %x, %b[%c0] along [0] bounds [0] : tensor<64xf32>, memref<64xf32, strided<[536870912]>>
   return
 }
 
@@ -134,8 +134,10 @@ func.func @far(%a: memref<32xf32, strided<[536870912]>>, %b: memref<32xf32, stri
 
 // Copies behind the program's back, too: rows that are a GiB apart.
 // CHECK-LABEL: llvm.func @far_copy
-// CHECK: 3221225472 : i64
 // CHECK: nvvm.cp.async.shared.global
+// CHECK: %[[ROWS:.*]] = arith.constant 8589934592 : i64
+// CHECK: %[[FROM:.*]] = llvm.getelementptr %{{.*}}[%[[ROWS]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+// CHECK: nvvm.cp.async.shared.global %{{.*}}, %[[FROM]]
 func.func @far_copy(%a: memref<16x16xf32, strided<[268435456, 1]>>) attributes {tile.warps = 1 : i64} {
   %c0 = arith.constant 0 : index
   %b = tile.alloc : !tile.buffer<1, [16, 16], f32, 1, 1>
