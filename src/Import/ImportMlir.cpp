@@ -258,9 +258,15 @@ void StepVerifier::checkKernel(func::FuncOp kernel) {
     auto map = kernel.getResultAttrOfType<DenseI64ArrayAttr>(i, attr::map);
     auto type = cast<RankedTensorType>(kernel.getResultTypes()[i]);
     bool fits = map && map.size() == type.getRank();
+    // From `configured` on, dimensions of a result may be one of the space together.
+    SmallVector<int64_t> extents(space.size(), 1);
+    for (int64_t d = 0; fits && d < map.size(); ++d) {
+      fits = map[d] >= -1 && map[d] < space.size();
+      if (fits && map[d] >= 0)
+        extents[map[d]] *= type.getDimSize(d);
+    }
     for (int64_t d = 0; fits && d < map.size(); ++d)
-      fits = map[d] == -1 ||
-             (map[d] >= 0 && map[d] < space.size() && space[map[d]] == type.getDimSize(d));
+      fits = map[d] < 0 || extents[map[d]] == space[map[d]];
     if (!fits)
       bad(kernel.getLoc()) << what << ": result " << i << ": expected " << attr::map
                            << " with a dimension of the space of the same extent, or -1, for each of "
