@@ -151,7 +151,8 @@ const char *KernelClusters::tryJoin(Operation *op, const Solo &solo, unsigned pr
     bool crossed = false;
     for (unsigned member : inside.set_bits())
       crossed |= member != other &&
-                 (pathOutside(member, other, inside) || pathOutside(other, member, inside));
+                 (pathOutside(member, other, inside) || pathOutside(other, member, inside) ||
+                  readsFromMemory(member, other) || readsFromMemory(other, member));
     if (crossed)
       inside.reset(other);
     else
