@@ -193,17 +193,24 @@ Status driver::compileVerb(const Options &options) {
     // Before anything else can fail: a failed compile leaves no bundle that
     // looks fresh.
     OutputFolder output;
-    if (!options.output.empty())
-      if (Status status = output.choose(options.output, /*isPath=*/true);
-          !status)
+    auto make = [&]() -> Status {
+      if (!options.output.empty())
+        if (Status status = output.choose(options.output, /*isPath=*/true);
+            !status)
+          return status;
+      if (Status status = compiler.read(options.operands[0]); !status)
         return status;
-    if (Status status = compiler.read(options.operands[0]); !status)
+      if (output.path().empty() && !compiler.name().empty())
+        if (Status status = output.choose(compiler.name()); !status)
+          return status;
+      return emitBundle(options, compiler, output);
+    };
+    if (Status status = make(); !status) {
+      // Then the last line is the reproducer's path.
+      if (status.error().code == ErrorCode::Internal)
+        output.sayNothing();
       return status;
-    if (output.path().empty() && !compiler.name().empty())
-      if (Status status = output.choose(compiler.name()); !status)
-        return status;
-    if (Status status = emitBundle(options, compiler, output); !status)
-      return status;
+    }
   }
   if (options.timeReport)
     printPhases(compiler);

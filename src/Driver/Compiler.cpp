@@ -83,13 +83,16 @@ Status Compiler::importGraph() {
     module = graph->import(mlir);
     if (!module)
       return rejected();
-    if (!graph->name()) {
+    if (graph->name()) {
+      recordDigest(*module, *graph->digest());
+    } else {
       mlirName = moduleName(*module);
       mlirDigest = moduleDigest(*module);
+      reached = stageOf(*module);
     }
     return Status::ok();
   });
-  return imported ? dump(Stage::Graph, *module, nullptr) : imported;
+  return imported ? dump(reached, *module, nullptr) : imported;
 }
 
 Status Compiler::runStage(Stage stage, ModuleOp module,
@@ -125,11 +128,19 @@ Expected<ModuleOp> Compiler::runStages(Stage last,
         continue;
       if (Status status = runStage(info.stage, step, whose); !status)
         return status;
+      if (info.stage == Stage::Configured)
+        recordDevice(step, *whose, options.matmul);
       if (Status status = dump(info.stage, step, whose); !status)
         return status;
     }
     return Status::ok();
   };
+  if (last < reached)
+    return badInput("the module holds the stage '" +
+                        std::string(stageName(reached)) + "', '" +
+                        std::string(stageName(last)) + "' comes before it",
+                    "--stop-after " + std::string(stageName(reached)) +
+                        " or a later one");
   Stage shared = std::min(last, kLastSharedStage);
   if (Status status = advance(*module, reached, shared, nullptr); !status)
     return status.error();
@@ -138,10 +149,13 @@ Expected<ModuleOp> Compiler::runStages(Stage last,
     return *module;
   if (!device)
     device = options.devices.front();
+  if (reached > kLastSharedStage)
+    if (Status status = checkDevice(*module, *device, options.matmul); !status)
+      return status.error();
   planned.emplace_back(device, module->clone());
   ModuleOp step = *planned.back().second;
   if (Status status =
-          advance(step, kLastSharedStage, std::min(last, kLastStage), device);
+          advance(step, reached, std::min(last, kLastStage), device);
       !status)
     return status.error();
   return step;

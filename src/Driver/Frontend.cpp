@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "Frontend.h"
 
+#include "nova/GpuCodegen/KernelCompiler.h"
 #include "nova/IR/Nova.h"
 #include "nova/Import/Import.h"
 #include "nova/Support/File.h"
@@ -70,6 +71,7 @@ Expected<Frontend> Frontend::read(const std::string &path) {
 OwningOpRef<ModuleOp> Frontend::import(MLIRContext &context) const {
   if (graph)
     return importGraph(*graph, context);
+  loadGpuCodegenDialects(context); // all that a stage may hold
   return importMlir(llvm::MemoryBufferRef(text, path), context);
 }
 
@@ -113,9 +115,77 @@ std::string driver::moduleName(ModuleOp module) {
   return name ? name.str() : "";
 }
 
-std::string driver::moduleDigest(ModuleOp module) {
+Stage driver::stageOf(ModuleOp module) {
+  Stage stage = Stage::Graph;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (function->hasAttr(attr::arena))
+      return Stage::Plan;
+    if (isKernel(function))
+      stage = std::max(stage, function->hasAttr(attr::tile) ? Stage::Configured
+                                                            : Stage::Fused);
+  }
+  return stage;
+}
+
+/// Of the module that holds the step.
+static constexpr StringLiteral graphDigestAttr = "nova.graph_digest",
+                               moduleDigestAttr = "nova.module_digest",
+                               deviceAttr = "nova.device",
+                               matmulAttr = "nova.matmul";
+
+static std::string digestOfContent(ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  module->print(os, OpPrintingFlags().printGenericOpForm().useLocalScope());
+  OpPrintingFlags flags;
+  flags.printGenericOpForm().useLocalScope();
+  for (Operation &op : *module.getBody()) {
+    op.print(os, flags);
+    os << "\n";
+  }
   return "sha256:" + sha256Hex(text);
+}
+
+void driver::recordDigest(ModuleOp module, StringRef graphDigest) {
+  Builder builder(module.getContext());
+  module->setAttr(graphDigestAttr, builder.getStringAttr(graphDigest));
+  module->setAttr(moduleDigestAttr,
+                  builder.getStringAttr(digestOfContent(module)));
+}
+
+std::string driver::moduleDigest(ModuleOp module) {
+  std::string content = digestOfContent(module);
+  auto graph = module->getAttrOfType<StringAttr>(graphDigestAttr);
+  auto own = module->getAttrOfType<StringAttr>(moduleDigestAttr);
+  bool isDigest = graph && graph.getValue().starts_with("sha256:") &&
+                  graph.size() == content.size();
+  return isDigest && own && own.getValue() == content ? graph.str() : content;
+}
+
+void driver::recordDevice(ModuleOp module, const target::Device &device,
+                          StringRef matmul) {
+  Builder builder(module.getContext());
+  module->setAttr(deviceAttr, builder.getStringAttr(StringRef(device.name)));
+  module->setAttr(matmulAttr, builder.getStringAttr(matmul));
+}
+
+Status driver::checkDevice(ModuleOp module, const target::Device &device,
+                           StringRef matmul) {
+  auto text = [&](StringRef name) {
+    auto value = module->getAttrOfType<StringAttr>(name);
+    return value ? value.str() : std::string();
+  };
+  std::string made = text(deviceAttr), multiplied = text(matmulAttr);
+  if (made == device.name && multiplied == matmul)
+    return Status::ok();
+  std::string stage(stageName(stageOf(module)));
+  if (made.empty())
+    return badInput("the module holds the stage '" + stage +
+                        "', and does not say for which device",
+                    "compile the graph, or what --stop-after fused gives");
+  return badInput("the module holds the stage '" + stage + "' for " + made +
+                      " with products in " + multiplied + ", expected " +
+                      std::string(device.name) + " with products in " +
+                      matmul.str(),
+                  "give --target and --precision as they were, or compile what "
+                  "--stop-after fused gives");
 }

@@ -8,7 +8,9 @@
 #define NOVA_LIB_DRIVER_FRONTEND_H
 
 #include "nova/Graph/Graph.h"
+#include "nova/Pipelines/Pipelines.h"
 #include "nova/Support/Error.h"
+#include "nova/Target/Target.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -25,7 +27,8 @@ class Frontend {
 public:
   static Expected<Frontend> read(const std::string &path);
 
-  /// The module at the stage `graph`. Null after emitting diagnostics.
+  /// The module, at the stage `graph` or, from MLIR, at the one it holds (stageOf).
+  /// Null after emitting diagnostics.
   mlir::OwningOpRef<mlir::ModuleOp> import(mlir::MLIRContext &context) const;
 
   /// The graph's name and the digest of its canonical form. nullopt for MLIR,
@@ -42,10 +45,25 @@ private:
   std::optional<graph::Graph> graph;
 };
 
-/// The graph's name in a module at the stage `graph`.
+/// The graph's name in a module that holds a step.
 std::string moduleName(mlir::ModuleOp module);
+/// The stage that such a module is at: `graph` also stands for `simplified`.
+Stage stageOf(mlir::ModuleOp module);
+
+/// Leaves in the module the digest of the graph that it was imported from, and one
+/// of itself, so that its text says later which graph it is.
+void recordDigest(mlir::ModuleOp module, llvm::StringRef graphDigest);
+/// The digest that was recorded, if the module is still what was imported; else
 /// "sha256:" and the digest of the module printed without locations.
 std::string moduleDigest(mlir::ModuleOp module);
+
+/// Leaves in the module for what device, and with which precision of products, it
+/// was configured.
+void recordDevice(mlir::ModuleOp module, const target::Device &device,
+                  llvm::StringRef matmul);
+/// Whether that was so: BadInput with what it was configured for.
+Status checkDevice(mlir::ModuleOp module, const target::Device &device,
+                   llvm::StringRef matmul);
 
 } // namespace nova::driver
 

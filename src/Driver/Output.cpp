@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "Output.h"
 
+#include "Log.h"
 #include "nova/Bundle/Bundle.h"
 #include "nova/Support/File.h"
 
@@ -66,6 +67,15 @@ OutputFolder::~OutputFolder() {
   if (kept || folder.empty())
     return;
   llvm::sys::DontRemoveFileOnSignal(bundle::manifestPath(folder));
+  if (existed && !silent)
+    if (Expected<bundle::Manifest> old = bundle::openManifest(folder)) {
+      std::string targets;
+      for (const bundle::Target &target : old->targets)
+        targets += (targets.empty() ? "" : ", ") + target.name +
+                   (target.name == "host" ? "" : " (" + target.device + ")");
+      note("removed the bundle that was at '" + folder + "' (" + targets +
+           "): a failed compile leaves none that looks fresh");
+    }
   bundle::unpublishBundle(folder);
   std::error_code ignored;
   if (!existed)

@@ -16,7 +16,8 @@ namespace nova::driver {
 
 /// The folder of a bundle while it is being made. Unless keep() is called, the
 /// destructor, or a signal that ends the process, removes the manifest of a
-/// bundle that was there before, and all of one that was not.
+/// bundle that was there before, and all of one that was not. The destructor says
+/// which bundle is gone.
 class OutputFolder {
 public:
   OutputFolder() = default;
@@ -29,10 +30,12 @@ public:
   Status choose(const std::string &name, bool isPath = false);
   const std::string &path() const { return folder; }
   void keep();
+  /// The destructor then says nothing.
+  void sayNothing() { silent = true; }
 
 private:
   std::string folder;
-  bool existed = false, kept = false;
+  bool existed = false, kept = false, silent = false;
 };
 
 /// Publishes "TARGET: FILE ..." as make and ninja read it.

@@ -19,6 +19,28 @@ using namespace nova::graph;
 // exhaust memory: the tree takes some ten times the text.
 static constexpr uint64_t fileCap = uint64_t{1} << 30;
 
+/// What the caller of a step gives memory for must fit into some.
+bool Reader::fitsMemory(const Tensor &tensor, const JsonPath &path) {
+  // 1.1 TB: several times what any device has.
+  constexpr int64_t mostBytes = int64_t{1} << 40;
+  int64_t bytes = dtypeBytes(tensor.dtype);
+  for (int64_t extent : tensor.shape) // tensor() has checked the product
+    bytes *= extent;
+  if (tensor.strides && bytes > 0) {
+    bytes = 1;
+    for (size_t i = 0; i < tensor.shape.size(); ++i)
+      bytes += (tensor.shape[i] - 1) * (*tensor.strides)[i];
+    bytes *= dtypeBytes(tensor.dtype);
+  }
+  if (bytes <= mostBytes)
+    return true;
+  return fail(path, "got " + std::string(dtypeName(tensor.dtype)) + " " +
+                        shapeText(tensor.shape) + " of " +
+                        std::to_string(bytes) + " bytes, expected at most " +
+                        std::to_string(mostBytes) +
+                        ": no device holds more");
+}
+
 bool Reader::readInput(const Json &json, const JsonPath &path, Input &out) {
   if (!object(json, path,
               {{"name", true},
@@ -49,11 +71,15 @@ bool Reader::readInput(const Json &json, const JsonPath &path, Input &out) {
     const auto *words = own->as<std::string>();
     if (!words)
       return got(member(path, "path"), *own, "a string");
+    if (!words->empty() && !text(*own, member(path, "path"), out.path))
+      return false;
     out.path = *words;
   }
   if (out.role == InputRole::Scalar && !out.shape.empty())
     return fail(member(path, "shape"),
                 "got " + shapeText(out.shape) + ", expected [] for a scalar");
+  if (!fitsMemory(out, member(path, "shape")))
+    return false;
   if (const Json *advance = json.find("advance")) {
     JsonPath advancePath = member(path, "advance");
     if (out.role != InputRole::Scalar)
@@ -124,7 +150,8 @@ bool Reader::readOutput(const Json &json, const JsonPath &path, Output &out) {
                {"result", false},
                {"role", true},
                {"updates", false}}) ||
-      !reference(json, path, out.value))
+      !reference(json, path, out.value) ||
+      !fitsMemory(graph.tensor(out.value), path))
     return false;
   const Json &role = *json.find("role");
   const auto *word = role.as<std::string>();

@@ -76,6 +76,10 @@ bool Reader::text(const Json &json, const JsonPath &path, std::string &out) {
   const auto *value = json.as<std::string>();
   if (!value || value->empty())
     return got(path, json, "a string that is not empty");
+  // Names go to manifests, files, lines of text and C strings.
+  if (std::any_of(value->begin(), value->end(),
+                  [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
+    return got(path, json, "a string without control characters");
   out = *value;
   return true;
 }

@@ -61,6 +61,7 @@ private:
   bool sizes(const Json &json, const JsonPath &path, std::string_view what,
              std::vector<int64_t> &out);
   bool tensor(const Json &json, const JsonPath &path, Tensor &out);
+  bool fitsMemory(const Tensor &tensor, const JsonPath &path);
   bool dtype(const Json &json, const JsonPath &path, DType &out);
   bool floatWord(const Json &json, const JsonPath &path, double &out);
 

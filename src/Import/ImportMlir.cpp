@@ -12,6 +12,7 @@
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
 
@@ -59,6 +60,9 @@ private:
   void checkArguments();
   void checkResults();
   void checkBody();
+  void checkKernel(func::FuncOp kernel);
+  /// What the caller of a step gives memory for must fit into some.
+  void checkMemory(RankedTensorType type, ArrayRef<int64_t> strides, Location loc, const Twine &what);
   /// The value of a string attribute, one of `known` where that is not empty.
   StringRef word(DictionaryAttr attributes, StringRef name, Location loc,
                  const Twine &what, ArrayRef<StringRef> known = {});
@@ -66,14 +70,23 @@ private:
   ModuleOp module;
   func::FuncOp step;
   bool good = true;
+  bool kernels = false; ///< There are some: the stage is `fused` or later.
 };
 
 void StepVerifier::findStep() {
   for (Operation &op : *module.getBody()) {
     auto function = dyn_cast<func::FuncOp>(op);
-    if (function && function.getName() == "step")
+    if (function && function.getName() == "step") {
       step = function;
-    else
+    } else if (function && function->hasAttr(attr::kernel)) {
+      checkKernel(function);
+    } else if (isa<ModuleOp>(op)) {
+      bad(op.getLoc()) << "got the code of single kernels, a stage behind 'plan', "
+                          "expected a step: novac goes on from the stages "
+                          "graph, simplified, fused, configured and plan; "
+                          "nova-opt runs passes on what comes later";
+      return;
+    } else
       bad(op.getLoc()) << "got " << op.getName()
                        << (function ? " @" + function.getName().str() : "")
                        << " beside the step, expected func.func @step alone";
@@ -90,6 +103,8 @@ void StepVerifier::findStep() {
   if (!step->getAttrOfType<StringAttr>(attr::graph))
     bad(step.getLoc()) << "step: missing " << attr::graph
                        << ", expected the graph's name";
+  else
+    word(step->getAttrDictionary(), attr::graph, step.getLoc(), "step");
   if (!step.getBody().hasOneBlock())
     bad(step.getLoc()) << "step has " << step.getBody().getBlocks().size()
                        << " blocks, expected one";
@@ -103,11 +118,39 @@ StringRef StepVerifier::word(DictionaryAttr attributes, StringRef name,
     bad(loc) << what << ": missing the string " << name;
     return {};
   }
+  // Names go to manifests, files, lines of text and C strings.
+  if (llvm::any_of(value.getValue().bytes(), [](uint8_t c) { return c < 0x20 || c == 0x7f; })) {
+    bad(loc) << what << ": " << name << ": got " << value
+             << ", expected a string without control characters";
+    return {};
+  }
   if (known.empty() || llvm::is_contained(known, value.getValue()))
     return value.getValue();
   bad(loc) << what << ": " << name << ": got " << value << ", expected one of "
            << llvm::join(known, ", ");
   return {};
+}
+
+void StepVerifier::checkMemory(RankedTensorType type, ArrayRef<int64_t> strides,
+                               Location loc, const Twine &what) {
+  // As the reader of graphs has it: several times what any device has.
+  constexpr int64_t mostBytes = int64_t{1} << 40;
+  int64_t elements = 1;
+  bool fits = true;
+  for (auto [d, extent] : llvm::enumerate(type.getShape())) {
+    if (extent == 0)
+      return;
+    int64_t reach;
+    fits &= strides.empty()
+                ? !llvm::MulOverflow(elements, extent, elements)
+                : !llvm::MulOverflow(extent - 1, strides[d], reach) &&
+                      !llvm::AddOverflow(elements, reach, elements);
+  }
+  int64_t size = std::max(type.getElementTypeBitWidth() / 8, 1u);
+  if (!fits || elements > mostBytes / size)
+    bad(loc) << what << ": got " << type << (strides.empty() ? "" : " with those strides")
+             << ", expected at most " << mostBytes
+             << " bytes: no device holds more";
 }
 
 void StepVerifier::checkArguments() {
@@ -130,6 +173,7 @@ void StepVerifier::checkArguments() {
     StringRef role = word(attributes, attr::role, loc, what,
                           {"parameter", "state", "buffer", "scalar", "input"});
     word(attributes, attr::path, loc, what);
+    checkMemory(type, {}, loc, what);
     if (!attributes)
       continue;
     if (role == "scalar" && type.getRank() != 0)
@@ -141,6 +185,8 @@ void StepVerifier::checkArguments() {
         bad(loc) << what << ": " << attr::strides << ": got " << strides
                  << ", expected array<i64> of " << type.getRank()
                  << " strides >= 0";
+      else
+        checkMemory(type, list.asArrayRef(), loc, what);
     }
     if (Attribute advance = attributes.get(attr::advance))
       if (role != "scalar" || !isa<FloatAttr>(advance) ||
@@ -158,6 +204,8 @@ void StepVerifier::checkResults() {
     Location loc = step.getLoc();
     std::string what = "step: result " + std::to_string(i);
     DictionaryAttr attributes = step.getResultAttrDict(i);
+    if (auto type = dyn_cast<RankedTensorType>(step.getResultTypes()[i]); type && type.hasStaticShape())
+      checkMemory(type, {}, loc, what);
     StringRef role = word(attributes, attr::role, loc, what,
                           {"loss", "output", "gradient", "update"});
     Attribute updates = attributes ? attributes.get(attr::updates) : nullptr;
@@ -188,9 +236,48 @@ void StepVerifier::checkResults() {
   }
 }
 
+/// From the stage `fused` on (nova/Transforms/KernelContract.h).
+void StepVerifier::checkKernel(func::FuncOp kernel) {
+  kernels = true;
+  std::string what = "kernel @" + kernel.getName().str();
+  auto isStatic = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.hasStaticShape();
+  };
+  auto space = kernel->getAttrOfType<DenseI64ArrayAttr>(attr::space);
+  if (kernel.isExternal() || !kernel.isPrivate() || !kernel.getBody().hasOneBlock() || !space ||
+      llvm::any_of(space.asArrayRef(), [](int64_t extent) { return extent < 0; }) ||
+      !llvm::all_of(kernel.getArgumentTypes(), isStatic) ||
+      !llvm::all_of(kernel.getResultTypes(), isStatic)) {
+    bad(kernel.getLoc()) << what << ": expected a private function of one block on tensors of "
+                            "static shape, with extents in "
+                         << attr::space;
+    return;
+  }
+  for (unsigned i = 0; i < kernel.getNumResults(); ++i) {
+    auto map = kernel.getResultAttrOfType<DenseI64ArrayAttr>(i, attr::map);
+    auto type = cast<RankedTensorType>(kernel.getResultTypes()[i]);
+    bool fits = map && map.size() == type.getRank();
+    // From `configured` on, dimensions of a result may be one of the space together.
+    SmallVector<int64_t> extents(space.size(), 1);
+    for (int64_t d = 0; fits && d < map.size(); ++d) {
+      fits = map[d] >= -1 && map[d] < space.size();
+      if (fits && map[d] >= 0)
+        extents[map[d]] *= type.getDimSize(d);
+    }
+    for (int64_t d = 0; fits && d < map.size(); ++d)
+      fits = map[d] < 0 || extents[map[d]] == space[map[d]];
+    if (!fits)
+      bad(kernel.getLoc()) << what << ": result " << i << ": expected " << attr::map
+                           << " with a dimension of the space of the same extent, or -1, for each of "
+                           << type.getRank();
+  }
+}
+
 void StepVerifier::checkBody() {
   for (Operation &op : step.getBody().front())
-    if (!isa_and_nonnull<NovaDialect>(op.getDialect()) || isa<LaunchOp>(op))
+    if (!isa_and_nonnull<NovaDialect>(op.getDialect()) ||
+        (isa<LaunchOp>(op) && !kernels))
       if (!isa<func::ReturnOp>(op))
         bad(op.getLoc()) << "step: got " << op.getName()
                          << ", expected operations of the nova dialect";

@@ -50,9 +50,7 @@ LogicalResult ThreadEmitter::emitAsyncLoad(AsyncLoadOp op) {
     when(isOwner(layout), [&] {
       for (int64_t r = 0; r < layout.registerCount(); r += places.vector) {
         Value to = sharedAddress(layout, tile, r);
-        Value from = LLVM::GEPOp::create(builder, loc, places.base.getType(), builder.getI8Type(),
-                                         places.base,
-                                         ArrayRef<LLVM::GEPArg>{(int32_t)places.bytes[r]});
+        Value from = addressAt(places.base, places.bytes[r]);
         // Bytes that are not read are written as zeros.
         Value size;
         if (Value predicate = places.predicate[r])

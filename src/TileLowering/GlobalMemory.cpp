@@ -225,11 +225,15 @@ static std::string vectorSuffix(size_t count) {
   return count == 1 ? "" : ".v" + std::to_string(count);
 }
 
-static Value addressAt(OpBuilder &builder, Location loc, Value base, int64_t bytes) {
+Value ThreadEmitter::addressAt(Value base, int64_t bytes) {
   if (!bytes)
     return base;
+  // What is no part of an access is added in 64 bits.
+  LLVM::GEPArg distance = (int32_t)bytes;
+  if (!llvm::isInt<32>(bytes))
+    distance = arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(bytes)).getResult();
   return LLVM::GEPOp::create(builder, loc, base.getType(), builder.getI8Type(), base,
-                             ArrayRef<LLVM::GEPArg>{(int32_t)bytes});
+                             ArrayRef<LLVM::GEPArg>{distance});
 }
 
 LogicalResult ThreadEmitter::emitLoad(LoadOp op) {
@@ -243,9 +247,7 @@ LogicalResult ThreadEmitter::emitLoad(LoadOp op) {
   Registers values;
   int64_t vector = places.vector;
   for (int64_t r = 0; r < layout.registerCount(); r += vector) {
-    if (std::abs(places.bytes[r]) > std::numeric_limits<int32_t>::max())
-      return op.emitOpError("spans more than 2 GiB of memory: its strides are too large");
-    Value address = addressAt(builder, loc, places.base, places.bytes[r]);
+    Value address = addressAt(places.base, places.bytes[r]);
     Value predicate = places.predicate[r];
     if (!predicate) {
       Type loaded = vector == 1 ? type : VectorType::get({vector}, type);
@@ -304,9 +306,7 @@ LogicalResult ThreadEmitter::emitStore(StoreOp op) {
   Registers values = registers(op.getValue());
   int64_t vector = places.vector;
   for (int64_t r = 0; r < layout.registerCount(); r += vector) {
-    if (std::abs(places.bytes[r]) > std::numeric_limits<int32_t>::max())
-      return op.emitOpError("spans more than 2 GiB of memory: its strides are too large");
-    Value address = addressAt(builder, loc, places.base, places.bytes[r]);
+    Value address = addressAt(places.base, places.bytes[r]);
     Value predicate = places.predicate[r];
     if (owner)
       predicate = predicate ? arith::AndIOp::create(builder, loc, predicate, owner).getResult()

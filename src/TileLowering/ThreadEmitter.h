@@ -268,6 +268,8 @@ private:
     int64_t vector = 1;
   };
   Places place(const Access &access, const LinearLayout &layout);
+  /// `bytes` from there: any distance.
+  mlir::Value addressAt(mlir::Value base, int64_t bytes);
 
   mlir::func::FuncOp program;
   int64_t warps;

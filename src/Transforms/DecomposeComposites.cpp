@@ -63,7 +63,7 @@ Replacements nova::decompose(ScatterOp op) {
     return {op.getInit()};
   SmallVector<int64_t> reached(full);
   for (auto [d, extent] : llvm::enumerate(index))
-    if ((int64_t)d != op.getDim())
+    if (d != op.getDim())
       reached[d] = extent;
   if (ArrayRef<int64_t>(reached) == full)
     return {Value()};

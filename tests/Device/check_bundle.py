@@ -31,7 +31,11 @@ import tensor_files
 def launch(nova_run, bundle, data, out, device, how=None):
     """One step; what went wrong, or None."""
     command = [nova_run, "run", bundle, "--data", data, "--out", out, "--device", str(device)]
-    done = subprocess.run([str(c) for c in command + (["--launch", how] if how else [])], capture_output=True, text=True)
+    try:
+        done = subprocess.run([str(c) for c in command + (["--launch", how] if how else [])], capture_output=True, text=True,
+                              timeout=600)
+    except subprocess.TimeoutExpired:
+        return "nova-run: more than 600 s"
     return None if done.returncode == 0 else f"nova-run: exit status {done.returncode}: {done.stderr.strip()[-1500:]}"
 
 

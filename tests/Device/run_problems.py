@@ -4,14 +4,15 @@
 """Checks what random_problems.py wrote against torch in float64, by the rule.
 
   run_problems.py DIR --nova-run PATH [--device 0,host] [--repeat 2] [--only N|CLASS,...]
-                  [--jobs 4] [--torch-device cuda|cpu] [--json FILE]
+                  [--jobs 4] [--torch-device cuda|cpu] [--seconds N] [--json FILE]
 
 One line per failure, a summary by class. Each problem runs in a process of its
 own, so one that kills its device is one failure. Repeats must give the same
 bits. Exit status 1 on failure.
 
 The column is that of the bundle, and bf16 for a graph with 16-bit values; the
-exit status does not count outputs that are `untested`.
+exit status does not count outputs that are `untested`. After --seconds no problem
+is begun; those that were not are counted.
 """
 import argparse
 import collections
@@ -90,6 +91,7 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("--torch-device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--seconds", type=float, default=math.inf)
     parser.add_argument("--json", type=pathlib.Path)
     arguments = parser.parse_args()
     devices, only = arguments.device.split(","), set(filter(None, arguments.only.split(",")))
@@ -101,7 +103,7 @@ def main():
         work, waiting, todo = pathlib.Path(temporary), collections.deque(), iter(entries)
 
         def start():
-            entry = next(todo, None)
+            entry = next(todo, None) if time.perf_counter() - started < arguments.seconds else None
             if entry:
                 graph = json.loads((arguments.folder / entry["graph"]).read_text())
                 waiting.append((entry, graph, pool.submit(run, arguments.nova_run, arguments.folder, entry, graph, work, devices,
@@ -109,8 +111,12 @@ def main():
 
         for _ in range(2 * arguments.jobs):  # not all at once: they are files
             start()
+        begun = 0
         while waiting:
             entry, graph, job = waiting.popleft()
+            if time.perf_counter() - started >= arguments.seconds and job.cancel():
+                continue
+            begun += 1
             data, results = job.result()
             outputs = None
             for device, files in results.items():
@@ -143,9 +149,10 @@ def main():
     for (device, kind, column), row in sorted(table.items()):
         print(f"{device:<8}{kind:<18}{column:<8}{row['checked']:<9}{row['failed']:<8}{row['untested']:<10}{row['largest']:.3g}")
     failed, checked = (sum(row[k] for row in table.values()) for k in ("failed", "checked"))
-    print(f"{checked - failed} of {checked} agree with float64, {failed} failed, {time.perf_counter() - started:.0f} s")
+    print(f"{checked - failed} of {checked} agree with float64, {failed} failed, {len(entries) - begun} not run, "
+          f"{time.perf_counter() - started:.0f} s")
     if arguments.json:
-        arguments.json.write_text(json.dumps({"failures": lines, "classes": [
+        arguments.json.write_text(json.dumps({"failures": lines, "not_run": len(entries) - begun, "classes": [
             {"device": d, "class": c, "column": k} | row for (d, c, k), row in sorted(table.items())]}, indent=1) + "\n")
     sys.exit(1 if failed or not checked else 0)
 

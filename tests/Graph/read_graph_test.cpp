@@ -255,6 +255,37 @@ TEST(ReadGraph, RefusesBadInputs) {
   expectEditError(R"("name":"w")", R"("name":"")",
                   R"(inputs[0].name: got "", expected a string that is not )"
                   "empty");
+  for (const char *bad : {"\\u0000", "\\n", "\\u001f", "\\u007f"}) {
+    auto graph = parseGraph(edited(smallGraph(), R"("name": "small")",
+                                   R"("name": "sm)" + std::string(bad) +
+                                       R"(all")"));
+    ASSERT_FALSE(graph) << bad;
+    EXPECT_NE(graph.error().message.find(
+                  "expected a string without control characters"),
+              std::string::npos)
+        << graph.error().message;
+  }
+}
+
+TEST(ReadGraph, WhatNoMemoryHoldsIsNotGiven) {
+  auto input = [](const std::string &shape, const std::string &more) {
+    return R"({"format":"nova.graph","version":1,"name":"g","constants":[],)"
+           R"("inputs":[{"name":"x","role":"input","dtype":"float32","shape":)" +
+           shape + more +
+           R"(}],"nodes":[],"outputs":[{"ref":"x","role":"output"}]})";
+  };
+  EXPECT_TRUE(parseGraph(input("[274877906944]", ""))); // 2^40 bytes
+  EXPECT_TRUE(parseGraph(input("[0,4398046511104]", "")));
+  auto graph = parseGraph(input("[1048576,262145]", ""));
+  ASSERT_FALSE(graph);
+  EXPECT_EQ(graph.error().message,
+            "inputs[0].shape: got float32 [1048576,262145] of 1099515822080 "
+            "bytes, expected at most 1099511627776: no device holds more");
+  graph = parseGraph(input("[3,2]", R"(,"strides":[274877906944,1])"));
+  ASSERT_FALSE(graph);
+  EXPECT_EQ(graph.error().message,
+            "inputs[0].shape: got float32 [3,2] of 2199023255560 bytes, "
+            "expected at most 1099511627776: no device holds more");
 }
 
 //===----------------------------------------------------------------------===//

@@ -100,6 +100,19 @@ TEST(ImportMlir, ArgumentsAreDescribed) {
   expectRefused("1.0 : f64", "1 : i64",
                 "step: argument 1: nova.advance: got 1 : i64, expected an f64, "
                 "on a scalar only");
+  // Three things that no file of names, and no memory, can hold.
+  expectRefused(R"(nova.path = "net.w")", R"(nova.path = "net\00w")",
+                "step: argument 0: nova.path: got \"net\\00w\", expected a "
+                "string without control characters");
+  expectRefused(R"(nova.graph = "g")", R"(nova.graph = "g\n")",
+                "expected a string without control characters");
+  expectRefused(R"(nova.path = "net.w")",
+                R"(nova.path = "net.w", nova.strides = array<i64: 274877906944>)",
+                "step: argument 0: got 'tensor<4xf32>' with those strides, "
+                "expected at most 1099511627776 bytes: no device holds more");
+  expectRefused(R"(nova.path = "net.w")",
+                R"(nova.path = "net.w", nova.strides = array<i64: 9223372036854775807>)",
+                "expected at most 1099511627776 bytes: no device holds more");
 }
 
 TEST(ImportMlir, ResultsAreDescribed) {

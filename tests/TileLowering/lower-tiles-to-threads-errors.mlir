@@ -18,28 +18,6 @@ func.func @constant() attributes {tile.warps = 1 : i64} {
 
 // -----
 
-#l = #tile.layout<core = [32], outer = [1], registers = [16], lanes = [1, 2, 4, 8, 0], warps = []>
-func.func @far(%a: memref<32xf32, strided<[536870912]>>) attributes {tile.warps = 1 : i64} {
-  %c0 = arith.constant 0 : index
-  // expected-error @below {{spans more than 2 GiB of memory: its strides are too large}}
-  %x = tile.load %a[%c0] along [0] bounds [0] : memref<32xf32, strided<[536870912]>> -> tensor<32xf32, #l>
-  return
-}
-
-// -----
-
-#l = #tile.layout<core = [32], outer = [1], registers = [16], lanes = [1, 2, 4, 8, 0], warps = []>
-func.func @far_store(%a: memref<32xf32, strided<[536870912]>>) attributes {tile.warps = 1 : i64} {
-  %c0 = arith.constant 0 : index
-  %f = arith.constant 0.0 : f32
-  %x = tile.splat %f : f32 -> tensor<32xf32, #l>
-  // expected-error @below {{spans more than 2 GiB of memory: its strides are too large}}
-  tile.store %x, %a[%c0] along [0] bounds [0] : tensor<32xf32, #l>, memref<32xf32, strided<[536870912]>>
-  return
-}
-
-// -----
-
 func.func @narrow(%a: memref<32xbf16, strided<[2]>>) attributes {tile.warps = 1 : i64} {
   %c0 = arith.constant 0 : index
   %b = tile.alloc : !tile.buffer<2, [32], bf16, 1, 1>

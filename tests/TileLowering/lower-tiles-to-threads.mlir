@@ -115,6 +115,38 @@ func.func @tf32(%a: memref<16x8xf32>, %b: memref<8x16xf32>, %c: memref<16x16xf32
 
 // -----
 
+// A tile may span any distance: what is no part of an access is added in 64 bits.
+// CHECK-LABEL: llvm.func @far(
+// CHECK: %[[FAR:.*]] = arith.constant 68719476736 : i64
+// CHECK: llvm.getelementptr %{{.*}}[%[[FAR]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+// CHECK-NEXT: llvm.load
+// CHECK: %[[TO:.*]] = arith.constant 68719476736 : i64
+// CHECK: llvm.getelementptr %{{.*}}[%[[TO]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+// CHECK: st.global
+func.func @far(%a: memref<64xf32, strided<[536870912]>>, %b: memref<64xf32, strided<[536870912]>>) attributes {tile.warps = 1 : i64} {
+  %c0 = arith.constant 0 : index
+  %x = tile.load %a[%c0] along [0] bounds [0] : memref<64xf32, strided<[536870912]>> -> tensor<64xf32>
+  tile.store %x, %b[%c0] along [0] bounds [0] : tensor<64xf32>, memref<64xf32, strided<[536870912]>>
+  return
+}
+
+// -----
+
+// Copies behind the program's back, too: rows that are a GiB apart.
+// CHECK-LABEL: llvm.func @far_copy
+// CHECK: nvvm.cp.async.shared.global
+// CHECK: %[[ROWS:.*]] = arith.constant 8589934592 : i64
+// CHECK: %[[FROM:.*]] = llvm.getelementptr %{{.*}}[%[[ROWS]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+// CHECK: nvvm.cp.async.shared.global %{{.*}}, %[[FROM]]
+func.func @far_copy(%a: memref<16x16xf32, strided<[268435456, 1]>>) attributes {tile.warps = 1 : i64} {
+  %c0 = arith.constant 0 : index
+  %b = tile.alloc : !tile.buffer<1, [16, 16], f32, 1, 1>
+  %t = tile.async_load %a[%c0, %c0] into %b[%c0] along [0, 1] bounds [0, 0] : memref<16x16xf32, strided<[268435456, 1]>>, !tile.buffer<1, [16, 16], f32, 1, 1>
+  return
+}
+
+// -----
+
 // Members: one table of pointers is all the parameters. Whose a block is: comparisons
 // with constants; among members of one size a quotient. Pointers are loads from the
 // table, where every member has them at one distance; the extent is a choice between

@@ -47,13 +47,15 @@ mlir::OwningOpRef<mlir::ModuleOp> importGraph(const graph::Graph &graph,
                                               mlir::MLIRContext &context);
 
 /// Parses nova MLIR (text or bytecode, told apart by content) and verifies the
-/// step contract. Null after emitting diagnostics.
+/// step contract. Null after emitting diagnostics. The dialects of what kernels
+/// hold are the caller's to load.
 mlir::OwningOpRef<mlir::ModuleOp> importMlir(llvm::MemoryBufferRef buffer,
                                              mlir::MLIRContext &context);
 
-/// Whether the module is a step at the stage `graph`: one function `step`,
-/// nova operations only, every argument and result described. Emits one
-/// diagnostic per violation.
+/// Whether the module is a step at a stage up to `plan`: one function `step`,
+/// nova operations only, every argument and result described; from `fused` on
+/// kernels beside it, and launches of them in it. Emits one diagnostic per
+/// violation.
 mlir::LogicalResult verifyStep(mlir::ModuleOp module);
 
 /// One supported operation, for people.
