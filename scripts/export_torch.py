@@ -262,8 +262,14 @@ class Exporter:
                 module = make_fx(step, decomposition_table=self.streams.table())(*arguments)
             module.graph.set_codegen(torch.fx.graph.CodeGen())  # flat arguments
             module.recompile()
-            if self.decompose or any(is_mutable(node) for node in module.graph.nodes):
-                module = functional_module(module, pytree.tree_leaves(arguments), self.decompose)
+            leaves = pytree.tree_leaves(arguments)
+            table = decompositions(module, self.decompose)
+            # A decomposition may bring operations in place, and those others to decompose.
+            for _ in range(4):
+                if not table and not any(is_mutable(node) for node in module.graph.nodes):
+                    break
+                module = functional_module(module, leaves, table)
+                table = decompositions(module, False)
         module.graph.eliminate_dead_code(lambda node: node.op in ("placeholder", "output"))
         module.recompile()
         inputs, values = self.describe(states, flat, spec)
@@ -344,11 +350,44 @@ def is_mutable(node):
     return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
 
 
-def functional_module(module, flat, decompose):
-    """The same without in-place operations, and after core-ATen decompositions if asked."""
-    table = torch._decomp.core_aten_decompositions() if decompose else None
-    function = torch.func.functionalize(lambda *values: module(*values), remove="mutations")
-    return make_fx(function, decomposition_table=table)(*flat)
+def vocabulary():
+    """The operations that novac has; a test compares the file with `novac ops`."""
+    return set((Path(__file__).resolve().parent / "torch_step" / "operations.txt").read_text().split())
+
+
+# PyTorch's decomposition gives the probabilities in place of the log-sum-exp, which its backward needs.
+WRONG = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default}
+
+
+def decompositions(module, core):
+    """PyTorch's decompositions, of all operations that are not core ATen if asked, and of those in the
+    module that novac does not have."""
+    table = torch._decomp.core_aten_decompositions() if core else {}
+    known = vocabulary()
+    for node in module.graph.nodes:
+        target = node.target
+        if isinstance(target, torch._ops.OpOverload) and str(target) not in known and not target._schema.is_mutable:
+            found = torch._decomp.decomposition_table.get(target)
+            if found is not None:
+                table[target] = found
+    return {target: function for target, function in table.items() if target not in WRONG}
+
+
+class Replay(torch.fx.Interpreter):
+    """Runs a flat graph again. A decomposition may lay its result out differently, so that what was
+    a view of it needs a copy."""
+
+    def call_function(self, target, args, kwargs):
+        if target is torch.ops.aten.view.default:
+            return torch.reshape(*args, **kwargs)
+        return super().call_function(target, args, kwargs)
+
+
+def functional_module(module, flat, table):
+    """The same without in-place operations, and with operations replaced as the table says."""
+    replay = Replay(module).run if table else module
+    function = torch.func.functionalize(lambda *values: replay(*values), remove="mutations")
+    return make_fx(function, decomposition_table=table or None)(*flat)
 
 
 # What PyTorch's exceptions mean to somebody who wants to trace a step.

@@ -130,6 +130,7 @@ class Traced:
                 "names": [names[id(p)] for p in group["params"] if id(p) in names],
                 "lr_name": scalars.declare(group_name("lr", index, count), group["lr"])})
         scalars.declare("step", 1, advance=1)
+        self.counted, self.others = set(), {}
 
     def remade(self, parameters, lr):
         """The optimizer over other parameters, without states."""
@@ -145,16 +146,25 @@ class Traced:
         return made
 
     def states(self, parameters):
+        """The states that a first step makes, or that the optimizer has already."""
         fresh = {name: p.detach().clone() for name, p in parameters.items()}
         for p in fresh.values():
             p.grad = torch.zeros_like(p)
         made = self.remade(fresh, lambda mine, group: torch.tensor(float(group["lr"])))
-        with compiling():
+        originals = {name: p for mine, group in zip(self.groups, self.optimizer.param_groups)
+                     for name, p in zip(mine["names"], group["params"])}
+        for name, p in fresh.items():
+            own = self.optimizer.state.get(originals[name])
+            if own:
+                made.state[p] = {slot: torch.empty_like(value, device=p.device) if torch.is_tensor(value) else value
+                                 for slot, value in own.items()}
+        with stepping():
             made.step()
         found = {}
         for name, p in fresh.items():
             slots = {slot: value for slot, value in made.state.get(p, {}).items() if torch.is_tensor(value)}
             found[name] = {slot: value for slot, value in slots.items() if slot != "step"}
+            self.others[name] = {slot: value for slot, value in made.state.get(p, {}).items() if slot not in slots}
         self.counted = {name for name, p in fresh.items() if torch.is_tensor(made.state.get(p, {}).get("step"))}
         return found
 
@@ -164,14 +174,35 @@ class Traced:
         for name, p in fresh.items():
             p.grad = gradients.get(name)
             if name in states:
-                made.state[p] = {slot: value.clone() for slot, value in states[name].items()}
+                made.state[p] = self.others[name] | {slot: value.clone() for slot, value in states[name].items()}
                 if name in self.counted:
                     made.state[p]["step"] = scalars["step"] - 1
-        with compiling(), torch.no_grad():
-            type(self.optimizer).step.__wrapped__(made) if hasattr(type(self.optimizer).step, "__wrapped__") else made.step()
+        with stepping():
+            made.step()
         alive = [name for name in fresh if gradients.get(name) is not None]
         return ({name: fresh[name] for name in alive},
                 {name: {slot: made.state[fresh[name]][slot] for slot in states.get(name, {})} for name in alive})
+
+
+class TensorFactors(torch.overrides.TorchFunctionMode):
+    """Factors of in-place sums, x.add_(y, alpha=a) and its like, may be tensors here: PyTorch would
+    ask for their values."""
+
+    FACTORS = {"add_": ("alpha", lambda y: y), "sub_": ("alpha", lambda y: -y),
+               "addcmul_": ("value", lambda y, z: y * z), "addcdiv_": ("value", lambda y, z: y / z)}
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        known = self.FACTORS.get(getattr(function, "__name__", ""))
+        if known and torch.is_tensor(kwargs.get(known[0])):
+            return args[0].add_(known[1](*args[1:]) * kwargs[known[0]])
+        return function(*args, **kwargs)
+
+
+@contextlib.contextmanager
+def stepping():
+    with compiling(), TensorFactors(), torch.no_grad():
+        yield
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from .graph_json import GraphError
 def state_value(shape, dtype, path, generator):
     """Like the states of a run that is under way: second moments are positive."""
     if path.endswith("_sq") or path.endswith("square_avg") or path.endswith("sum") or path.endswith("exp_inf"):
-        return (torch.rand(shape, generator=generator) * 1e-4).to(dtype)
+        return ((torch.rand(shape, generator=generator) + 0.1) * 1e-4).to(dtype)
     return (torch.randn(shape, generator=generator) * 1e-3).to(dtype)
 
 

@@ -21,7 +21,7 @@ def next_token_loss(model, ids, labels):
 def gpt2(**changes):
     from transformers import GPT2Config, GPT2LMHeadModel
     config = {"vocab_size": VOCABULARY, "n_positions": 32, "n_embd": 32, "n_layer": 2, "n_head": 4,
-              "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
+              "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0, "bos_token_id": 0, "eos_token_id": 0}
     return GPT2LMHeadModel(GPT2Config(**{**config, **changes})).train()
 
 
@@ -125,13 +125,23 @@ def vit_smoothing():
     return model, loss, optimizer, (torch.randn(3, 3, 24, 24), tokens(3, high=10)), {}
 
 
-def opt_loss_scale():
+def neox_loss_scale():
+    from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
+    model = GPTNeoXForCausalLM(GPTNeoXConfig(
+        vocab_size=VOCABULARY, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
+        max_position_embeddings=32, hidden_dropout=0.0, attention_dropout=0.0, bos_token_id=0, eos_token_id=0)).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    return model, next_token_loss, optimizer, (tokens(2, 18), tokens(2, 18)), {"loss_scale": True, "clip_norm": 1.0}
+
+
+def opt_layerdrop():
+    """Draws a number to decide, in Python, whether a layer is left out: no graph."""
     from transformers import OPTConfig, OPTForCausalLM
     model = OPTForCausalLM(OPTConfig(
         vocab_size=VOCABULARY, hidden_size=32, ffn_dim=64, num_hidden_layers=2, num_attention_heads=4,
-        max_position_embeddings=32, word_embed_proj_dim=32, dropout=0.0)).train()
+        max_position_embeddings=32, word_embed_proj_dim=32, dropout=0.0, bos_token_id=0, eos_token_id=0)).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    return model, next_token_loss, optimizer, (tokens(2, 18), tokens(2, 18)), {"loss_scale": True, "clip_norm": 1.0}
+    return model, next_token_loss, optimizer, (tokens(2, 18), tokens(2, 18)), {}
 
 
 def roberta_bf16():
@@ -189,6 +199,33 @@ def mlp_nadam():
     return mlp_regression(lambda parameters: torch.optim.NAdam(parameters, lr=1e-3))
 
 
+class Zoo(nn.Module):
+    """Functions that PyTorch decomposes for the exporter."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(12, 12) for _ in range(7))
+        self.group = nn.GroupNorm(3, 12)
+        self.prelu = nn.PReLU()
+        self.rms = nn.RMSNorm(12)
+
+    def forward(self, x):
+        functions = (F.elu, F.softplus, F.leaky_relu, F.hardswish, F.mish, F.logsigmoid, self.prelu)
+        for layer, function in zip(self.layers, functions):
+            x = x + function(layer(x))
+        return F.normalize(self.rms(self.group(x)), dim=1), F.glu(x)
+
+
+def zoo():
+    def loss(model, x, y):
+        a, b = model(x)
+        return (F.huber_loss(a, y) + F.smooth_l1_loss(b, y[:, :6]) + F.binary_cross_entropy_with_logits(a, (y > 0).float())
+                + F.kl_div(F.log_softmax(a, 1), F.softmax(y, 1), reduction="batchmean") + F.l1_loss(a, y)
+                + torch.logsumexp(b, 1).mean() + b.std() + F.cosine_similarity(a, y).sum(), a)
+    model = Zoo().train()
+    return model, loss, torch.optim.SGD(model.parameters(), lr=1e-2), (torch.randn(9, 12), torch.randn(9, 12)), {}
+
+
 class Cnn(nn.Module):
     """A residual block, batch norm with running statistics, pooling."""
 
@@ -214,5 +251,8 @@ def cnn():
 
 
 MODELS = [gpt2_adamw, gpt2_dropout, gpt2_bf16, llama_gqa, qwen3, mistral_window, bert_padding, distilbert_dropout, t5,
-          vit_smoothing, opt_loss_scale, roberta_bf16, gradients_only, core_decomposed, mlp_sgd, mlp_rmsprop,
-          mlp_adagrad, mlp_nadam, cnn]
+          vit_smoothing, neox_loss_scale, roberta_bf16, gradients_only, core_decomposed, mlp_sgd, mlp_rmsprop,
+          mlp_adagrad, mlp_nadam, zoo, cnn]
+# What cannot be traced, and what the message must say of it.
+REFUSED = [(opt_layerdrop, ("torch_models.py", "in next_token_loss", "modeling_opt.py", "layerdrop",
+                            "the value of a tensor decides"))]
