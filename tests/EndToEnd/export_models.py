@@ -111,6 +111,7 @@ def verdict(done):
     """The largest used fraction of a `verify --json`, or what it complained of."""
     if done.stdout.startswith("{"):
         report = json.loads(done.stdout)
+        report = report.get("targets", [report])[0]  # one each where they are simulated
         if done.returncode == 0:
             return report["largest_used"], report["column"], None
         bad = [output for output in report["outputs"] if output["verdict"] not in ("pass", "untested")]
