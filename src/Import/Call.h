@@ -130,9 +130,11 @@ llvm::ArrayRef<OpEntry> reductionTable();
 llvm::ArrayRef<OpEntry> indexingTable();
 llvm::ArrayRef<OpEntry> contractionTable();
 llvm::ArrayRef<OpEntry> convolutionTable();
+llvm::ArrayRef<OpEntry> poolingTable();
 llvm::ArrayRef<OpEntry> lossTable();
 llvm::ArrayRef<OpEntry> normTable();
 llvm::ArrayRef<OpEntry> attentionTable();
+llvm::ArrayRef<OpEntry> randomTable();
 
 } // namespace nova::importer
 

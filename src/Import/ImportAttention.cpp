@@ -141,6 +141,13 @@ static LogicalResult importFlash(Call &call) {
   return nineResults(call, *a, /*trailingOne=*/false);
 }
 
+static LogicalResult importFlashForCpu(Call &call) {
+  auto a = readAttention(call, "attn_mask");
+  if (failed(a))
+    return failure();
+  return call.results(forward(call, *a));
+}
+
 static LogicalResult importCudnn(Call &call) {
   auto a = readAttention(call, "attn_bias");
   if (failed(a) || failed(noDebugMask(call)))
@@ -203,6 +210,14 @@ static LogicalResult importFlashBackward(Call &call) {
                                call.tensor("out"), call.tensor("logsumexp")));
 }
 
+static LogicalResult importFlashForCpuBackward(Call &call) {
+  auto a = readAttention(call, "attn_mask");
+  if (failed(a))
+    return failure();
+  return call.results(backward(call, *a, call.tensor("grad_out"),
+                               call.tensor("out"), call.tensor("logsumexp")));
+}
+
 static LogicalResult importCudnnBackward(Call &call) {
   auto a = readAttention(call, "attn_bias");
   if (failed(a))
@@ -244,6 +259,15 @@ llvm::ArrayRef<OpEntry> importer::attentionTable() {
        "max_k, float dropout_p, bool is_causal, Tensor philox_seed, Tensor? "
        "philox_offset, *, float? scale=None)",
        noDropout, importFlashBackward},
+      {"aten._scaled_dot_product_flash_attention_for_cpu.default",
+       "(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool "
+       "is_causal=False, *, Tensor? attn_mask=None, float? scale=None)",
+       noDropout, importFlashForCpu},
+      {"aten._scaled_dot_product_flash_attention_for_cpu_backward.default",
+       "(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, "
+       "Tensor logsumexp, float dropout_p, bool is_causal, *, Tensor? "
+       "attn_mask=None, float? scale=None)",
+       noDropout, importFlashForCpuBackward},
       {"aten._scaled_dot_product_cudnn_attention.default",
        "(Tensor query, Tensor key, Tensor value, Tensor? attn_bias, bool "
        "compute_log_sumexp, float dropout_p=0.0, bool is_causal=False, bool "

@@ -7,6 +7,8 @@
 
 #include "Call.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace nova;
 using namespace nova::importer;
@@ -50,8 +52,13 @@ static LogicalResult importLayerNorm(Call &call) {
                       DenseI32ArrayAttr::get(call.context(), segments))});
   if (values.empty())
     return failure();
-  // The statistics stay in the type of computing, as on PyTorch's GPUs.
   values[0] = call.cast(values[0], type);
+  // The statistics stay in the type of computing on PyTorch's GPUs; its CPUs
+  // round them to the input's, which the declared results tell.
+  const auto &declared = call.node().results;
+  for (size_t i = 1; i < 3 && i < declared.size(); ++i)
+    if (declared[i] && declared[i]->dtype == type)
+      values[i] = call.cast(values[i], type);
   return call.results(values);
 }
 
@@ -122,6 +129,30 @@ template <typename Op> static LogicalResult importSoftmax(Call &call) {
   return softmax<Op>(call, type, widen ? DType::Float32 : type);
 }
 
+/// Softmax that gives zeros, not NaN, where a row is -inf throughout.
+static LogicalResult importSafeSoftmax(Call &call) {
+  mlir::Value x = call.tensor("self");
+  DType type = call.dtype("dtype").value_or(dtypeOf(x)),
+        math = computeType(type);
+  if (!graph::isFloating(type))
+    return call.failAt("self", "got " + Twine(dtypeName(type).data()) +
+                                   ", expected floating numbers");
+  auto dim = call.dim("dim", rankOf(x));
+  if (failed(dim))
+    return failure();
+  x = call.cast(call.cast(x, type), math);
+  mlir::Value plain = along<SoftmaxOp>(call, {x}, *dim);
+  if (rankOf(x) == 0 || shapeOf(x)[*dim] == 0)
+    return call.result(call.cast(plain, type));
+  mlir::Value largest = call.emit<MaxOp>(
+      {x}, {call.listAttr("dims", {*dim}), call.unitAttr("keepdims")});
+  mlir::Value masked = call.compare(
+      ComparePredicate::eq, largest,
+      call.splat(-std::numeric_limits<double>::infinity(), math));
+  return call.result(call.cast(
+      call.emit<SelectOp>({masked, call.splat(0, math), plain}), type));
+}
+
 template <typename Op> static LogicalResult importSoftmaxInt(Call &call) {
   DType type = call.dtype("dtype").value_or(dtypeOf(call.tensor("self")));
   return softmax<Op>(call, type, type);
@@ -165,6 +196,7 @@ llvm::ArrayRef<OpEntry> importer::normTable() {
       {"aten._softmax.default", softmaxSignature, "", importSoftmax<SoftmaxOp>},
       {"aten._log_softmax.default", softmaxSignature, "",
        importSoftmax<LogSoftmaxOp>},
+      {"aten._safe_softmax.default", softmaxInt, "", importSafeSoftmax},
       {"aten.softmax.int", softmaxInt, "", importSoftmaxInt<SoftmaxOp>},
       {"aten.log_softmax.int", softmaxInt, "", importSoftmaxInt<LogSoftmaxOp>},
       {"aten._softmax_backward_data.default", softmaxBackward, "",

@@ -18,23 +18,134 @@ static FailureOr<int64_t> cutDim(Call &call, mlir::Value x) {
   return call.dim("dim", rankOf(x));
 }
 
-static LogicalResult importSlice(Call &call) {
-  mlir::Value x = call.tensor("self");
-  auto dim = cutDim(call, x);
-  if (failed(dim))
-    return failure();
-  int64_t step = call.integer("step"), extent = shapeOf(x)[*dim];
+namespace {
+/// Rows start, start + step, ...: `size` of them.
+struct Rows {
+  int64_t start, size, step;
+};
+} // namespace
+
+/// start:end:step as in Python: from either end, cut to the tensor.
+static FailureOr<Rows> readRows(Call &call, int64_t extent) {
+  int64_t step = call.integer("step");
   if (step < 1)
     return call.failAt("step", "got " + Twine(step) + ", expected at least 1");
-  // As in Python: from either end, cut to the tensor.
   auto place = [&](StringRef name, int64_t missing) {
     int64_t at = call.maybeInteger(name).value_or(missing);
     return std::clamp<int64_t>(at < 0 ? at + extent : at, 0, extent);
   };
   int64_t start = place("start", 0), end = place("end", extent);
   int64_t length = std::max<int64_t>(end - start, 0);
-  int64_t size = length / step + (length % step != 0);
-  return call.result(call.sliceDim(x, *dim, start, size, step));
+  return Rows{start, length / step + (length % step != 0), step};
+}
+
+static LogicalResult importSlice(Call &call) {
+  mlir::Value x = call.tensor("self");
+  auto dim = cutDim(call, x);
+  if (failed(dim))
+    return failure();
+  auto rows = readRows(call, shapeOf(x)[*dim]);
+  if (failed(rows))
+    return failure();
+  return call.result(
+      call.sliceDim(x, *dim, rows->start, rows->size, rows->step));
+}
+
+/// `x` with rows replaced by those of `source`.
+static mlir::Value replaceRows(Call &call, mlir::Value x, mlir::Value source,
+                               int64_t dim, Rows rows) {
+  if (rows.size == 0)
+    return x;
+  source = call.cast(source, dtypeOf(x));
+  int64_t extent = shapeOf(x)[dim];
+  if (rows.step == 1 || rows.size == 1) {
+    int64_t end = rows.start + rows.size;
+    SmallVector<mlir::Value> beside;
+    if (rows.start > 0)
+      beside.push_back(call.sliceDim(x, dim, 0, rows.start));
+    beside.push_back(source);
+    if (end < extent)
+      beside.push_back(call.sliceDim(x, dim, end, extent - end));
+    return beside.size() == 1
+               ? source
+               : call.emit<ConcatOp>(beside, {call.intAttr("dim", dim)});
+  }
+  // Every step-th row: the dimension in front, and an index of rows.
+  SmallVector<int64_t> order{dim}, back(rankOf(x));
+  for (int64_t d = 0; d < rankOf(x); ++d)
+    if (d != dim)
+      order.push_back(d);
+  for (auto [to, from] : llvm::enumerate(order))
+    back[from] = to;
+  mlir::Value index =
+      call.iota(Number::ofInt(rows.start), Number::ofInt(rows.step),
+                graph::DType::Int64, rows.size);
+  mlir::Value put = call.emit<IndexPutOp>(
+      {call.transpose(x, order), index, call.transpose(source, order)});
+  return call.transpose(put, back);
+}
+
+static LogicalResult importSliceScatter(Call &call) {
+  mlir::Value x = call.tensor("self"), source = call.tensor("src");
+  auto dim = cutDim(call, x);
+  if (failed(dim))
+    return failure();
+  auto rows = readRows(call, shapeOf(x)[*dim]);
+  if (failed(rows))
+    return failure();
+  SmallVector<int64_t> expected(shapeOf(x));
+  expected[*dim] = rows->size;
+  if (shapeOf(source) != ArrayRef<int64_t>(expected))
+    return call.failAt("src", "got " + shapeText(shapeOf(source)) +
+                                  ", expected the slice's shape " +
+                                  shapeText(expected));
+  return call.result(replaceRows(call, x, source, *dim, *rows));
+}
+
+/// The index of one row along a dimension, from either end.
+static FailureOr<int64_t> rowIndex(Call &call, int64_t extent) {
+  int64_t index = call.integer("index");
+  if (index < -extent || index >= extent)
+    return call.failAt("index", "got " + Twine(index) + ", expected one in [" +
+                                    Twine(-extent) + ", " + Twine(extent) +
+                                    ")");
+  return index < 0 ? index + extent : index;
+}
+
+static LogicalResult importSelectScatter(Call &call) {
+  mlir::Value x = call.tensor("self"), source = call.tensor("src");
+  auto dim = cutDim(call, x);
+  if (failed(dim))
+    return failure();
+  auto index = rowIndex(call, shapeOf(x)[*dim]);
+  if (failed(index))
+    return failure();
+  SmallVector<int64_t> expected(shapeOf(x));
+  expected.erase(expected.begin() + *dim);
+  if (shapeOf(source) != ArrayRef<int64_t>(expected))
+    return call.failAt("src", "got " + shapeText(shapeOf(source)) +
+                                  ", expected the row's shape " +
+                                  shapeText(expected));
+  return call.result(replaceRows(call, x, call.unsqueeze(source, *dim), *dim,
+                                 Rows{*index, 1, 1}));
+}
+
+/// Along each of the dimensions from its end.
+static LogicalResult importFlip(Call &call) {
+  mlir::Value x = call.tensor("self");
+  auto dims = call.dimsInOrder("dims", rankOf(x));
+  if (failed(dims))
+    return failure();
+  for (int64_t dim : *dims) {
+    if (rankOf(x) == 0 || shapeOf(x)[dim] < 2)
+      continue;
+    int64_t extent = shapeOf(x)[dim];
+    mlir::Value index =
+        call.iota(Number::ofInt(extent - 1), Number::ofInt(-1),
+                  graph::DType::Int64, extent);
+    x = call.emit<IndexOp>({x, index}, {call.listAttr("dims", {dim})});
+  }
+  return call.result(x);
 }
 
 static LogicalResult importSelect(Call &call) {
@@ -42,14 +153,10 @@ static LogicalResult importSelect(Call &call) {
   auto dim = cutDim(call, x);
   if (failed(dim))
     return failure();
-  int64_t index = call.integer("index"), extent = shapeOf(x)[*dim];
-  if (index < -extent || index >= extent)
-    return call.failAt("index", "got " + Twine(index) + ", expected one in [" +
-                                    Twine(-extent) + ", " + Twine(extent) +
-                                    ")");
-  mlir::Value row =
-      call.sliceDim(x, *dim, index < 0 ? index + extent : index, 1);
-  return call.result(call.squeeze(row, *dim));
+  auto index = rowIndex(call, shapeOf(x)[*dim]);
+  if (failed(index))
+    return failure();
+  return call.result(call.squeeze(call.sliceDim(x, *dim, *index, 1), *dim));
 }
 
 static LogicalResult importNarrow(Call &call) {
@@ -168,6 +275,14 @@ llvm::ArrayRef<OpEntry> importer::partTable() {
        "", importSlice},
       {"aten.select.int", "(Tensor self, int dim, int index)", "",
        importSelect},
+      {"aten.slice_scatter.default",
+       "(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, "
+       "int step=1)",
+       "", importSliceScatter},
+      {"aten.select_scatter.default",
+       "(Tensor self, Tensor src, int dim, int index)", "",
+       importSelectScatter},
+      {"aten.flip.default", "(Tensor self, int[] dims)", "", importFlip},
       {"aten.narrow.default", "(Tensor self, int dim, int start, int length)",
        "", importNarrow},
       {"aten.split.Tensor", "(Tensor self, int split_size, int dim=0)", "",

@@ -24,8 +24,8 @@ struct Table {
     for (llvm::ArrayRef<OpEntry> family :
          {unaryTable(), binaryTable(), activationTable(), viewTable(),
           partTable(), shapeTable(), factoryTable(), reductionTable(),
-          indexingTable(), contractionTable(), convolutionTable(), lossTable(),
-          normTable(), attentionTable()})
+          indexingTable(), contractionTable(), convolutionTable(), poolingTable(),
+          lossTable(), normTable(), attentionTable(), randomTable()})
       for (const OpEntry &entry : family) {
         bool fresh =
             rows.try_emplace(entry.name,
