@@ -35,6 +35,7 @@ ARROWS = {
     "Config": ["Target"],
     "Graph": ["Support"],
     "Bundle": ["Support"],
+    "Cache": ["Support"],
     "Simulator": ["Bundle", "Target"],
     "Layout": [],
     "Tile": ["Layout"],
@@ -49,7 +50,7 @@ ARROWS = {
     "HostCodegen": ["IR", "Math"],
     "GpuCodegen": ["IR", "Tiling", "TileLowering"],
     "Pipelines": ["Import", "Transforms", "HostCodegen", "GpuCodegen", "Bundle"],
-    "Driver": ["Pipelines", "Runtime"],
+    "Driver": ["Pipelines", "Cache", "Runtime"],
     "Tools": ["Driver", "Runtime"],
 }
 MLIR_FOLDERS = {"IR", "Tile", "TileLowering", "Math", "Import", "Transforms", "Tiling", "HostCodegen", "GpuCodegen",

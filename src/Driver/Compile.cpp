@@ -84,6 +84,9 @@ static void printResult(const Options &options, Compiler &compiler,
                                                                     : "off");
     json.attribute("changed", changed);
     json.attribute("graph_digest", manifest.graphDigest);
+    json.attribute("kernels_compiled", int64_t(compiler.kernels().size() -
+                                               compiler.kernelHits()));
+    json.attribute("kernels_from_cache", int64_t(compiler.kernelHits()));
     json.attribute("key", compiler.key());
     json.attribute("name", llvm::json::fixUTF8(manifest.name));
     json.attributeArray("phases", [&] {
@@ -126,6 +129,10 @@ static std::string summary(const Compiler &compiler,
             bytesText(target.arena.lowerBound) + ")";
   if (compiler.cacheUse() == CacheUse::Hit)
     text += ", from the cache";
+  else if (size_t hits = compiler.kernelHits())
+    text += ", " + std::to_string(hits) + " of " +
+            std::to_string(compiler.kernels().size()) +
+            " kernels from the cache";
   if (!changed)
     text += ", unchanged";
   return text;

@@ -113,6 +113,7 @@ GpuBackendOptions Compiler::gpuOptions(const target::Device &device) const {
   gpu.device = &device;
   gpu.lowering.matmul = options.matmul;
   gpu.assembler = assembler ? &*assembler : nullptr;
+  gpu.store = kernelCache.get();
   return gpu;
 }
 
@@ -162,7 +163,8 @@ Expected<TargetCode> Compiler::compileTarget(ModuleOp planned,
   if (device.kind == target::DeviceKind::Cpu) {
     ProgressLine line;
     Expected<std::string> object = timing.time("host code", [&] {
-      return compileForHost(planned, *pool, reportTo(line, ""));
+      return compileForHost(planned, *pool, reportTo(line, ""),
+                            kernelCache.get());
     });
     // A plan that its own back end refuses is no fault of the graph.
     if (!object)

@@ -266,36 +266,39 @@ Expected<bundle::Bundle> Compiler::compile() {
   if (!graph->digest())
     if (Status status = importGraph(); !status)
       return status.error();
-  std::string folder =
-      options.noCache ? std::string() : defaultCacheFolder(options.cacheDir);
   KeyBuilder key = timing.time("key", [&] { return makeKey(); });
   keyText = key.key();
-  GraphCache cache(folder);
-  if (!folder.empty()) {
-    use = CacheUse::Miss;
-    // What the passes would print or write is not in the cache.
-    bool wantsPasses = options.explain || !options.dumpStages.empty();
-    std::optional<bundle::Bundle> found;
-    if (!wantsPasses)
-      timing.time("cache", [&] {
-        found = cache.find(keyText);
-        if (!found && !options.cacheReadOnly.empty())
-          found = GraphCache(options.cacheReadOnly, true).find(keyText);
-      });
-    if (found) {
+  store = openStore(options);
+  if (!store)
+    return build();
+  use = CacheUse::Miss;
+  // What the passes would print or write is not in the cache.
+  if (!options.explain && options.dumpStages.empty())
+    if (std::optional<bundle::Bundle> found = timing.time(
+            "cache", [&] { return findBundle(*store, keyText); })) {
       use = CacheUse::Hit;
-      info("cache: found " + keyText + " in '" + folder + "'");
+      info("cache: found " + keyText + " in '" + store->folder() + "'");
       return std::move(*found);
     }
-    info("cache: " + keyText + " is not in '" + folder + "'");
-    if (options.explainMiss)
-      note("cache miss: " + cache.explainMiss(key));
-  }
+  info("cache: " + keyText + " is not in '" + store->folder() + "'");
+  if (options.explainMiss)
+    note("cache miss: " + store->explainMiss(kGraphKind, key));
+  std::vector<std::pair<std::string, std::string>> madeWith = {
+      {"novac", versionString()},
+      {"llvm", llvmVersionString()},
+      {"toolchain", toolchainId()}};
+  if (assembler)
+    madeWith.emplace_back("ptxas",
+                          assembler->version() + " " + assembler->digest());
+  kernelCache = std::make_unique<KernelCache>(*store, std::move(madeWith));
   Expected<bundle::Bundle> made = build();
-  if (!made || folder.empty())
+  if (!made)
     return made;
-  Status stored = timing.time(
-      "store", [&] { return cache.store(key, *made, provenance()); });
+  Status stored = timing.time("store", [&]() -> Status {
+    if (Status status = storeBundle(*store, key, *made); !status)
+      return status;
+    return store->trim();
+  });
   if (!stored)
     warning("the cache is not written: " + stored.error().message);
   return made;

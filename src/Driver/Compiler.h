@@ -15,7 +15,9 @@
 
 #include "Diagnostics.h"
 #include "Frontend.h"
+#include "KernelCache.h"
 #include "nova/Bundle/Bundle.h"
+#include "nova/Cache/Store.h"
 #include "nova/Driver/Options.h"
 #include "nova/Pipelines/GpuBackend.h"
 #include "nova/Pipelines/PlanToManifest.h"
@@ -94,6 +96,8 @@ public:
   const Phases &phases() const { return timing; }
   /// What was compiled, as it was done; names as "h200 NAME" for a GPU.
   const std::vector<KernelDone> &kernels() const { return compiledKernels; }
+  /// How many of these came out of the cache.
+  size_t kernelHits() const { return kernelCache ? kernelCache->hits() : 0; }
   /// What was emitted while the module was made.
   const Diagnostics *diagnostics() const { return collected.get(); }
   /// What the passes said of their decisions, one line each.
@@ -144,6 +148,8 @@ private:
   std::unique_ptr<mlir::MLIRContext> mlirContext;
   std::unique_ptr<Diagnostics> collected;
   std::optional<Assembler> assembler;
+  std::optional<cache::Store> store;
+  std::unique_ptr<KernelCache> kernelCache; ///< In that store.
   /// The step up to kLastSharedStage, and the stage it is at.
   mlir::OwningOpRef<mlir::ModuleOp> module;
   Stage reached = Stage::Graph;

@@ -12,6 +12,10 @@
 #include "Verbs.h"
 #include "nova/Driver/Options.h"
 
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/Allocator.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Error.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -55,11 +59,25 @@ static Status dispatch(Options &options) {
     return opsVerb(options);
   case Verb::Version:
     return versionVerb(options);
-  case Verb::Diff:
   case Verb::Cache:
+    return cacheVerb(options);
+  case Verb::Diff:
     break; // parseOptions() lets no verb through that is not available.
   }
   return Error{ErrorCode::Internal, "verb without a function", {}};
+}
+
+/// The arguments, with those in response files (@FILE, quoted as for a GNU tool)
+/// in their places; an @FILE that is not there is an argument.
+static Expected<std::vector<std::string>> expandArguments(int argc,
+                                                          char **argv) {
+  llvm::BumpPtrAllocator allocator;
+  llvm::SmallVector<const char *, 32> arguments(argv + 1, argv + argc);
+  llvm::cl::ExpansionContext context(allocator,
+                                     llvm::cl::TokenizeGNUCommandLine);
+  if (llvm::Error error = context.expandResponseFiles(arguments))
+    return badInput("response file: " + llvm::toString(std::move(error)));
+  return std::vector<std::string>(arguments.begin(), arguments.end());
 }
 
 /// Standard output is data: a disk that is full or a reader that is gone is an
@@ -77,7 +95,10 @@ static int flushed(int status) {
 
 int driver::run(int argc, char **argv) {
   try {
-    std::vector<std::string> arguments(argv + 1, argv + argc);
+    Expected<std::vector<std::string>> expanded = expandArguments(argc, argv);
+    if (!expanded)
+      return report(expanded.error());
+    std::vector<std::string> arguments = std::move(*expanded);
     Expected<Options> options = parseOptions(arguments);
     if (!options)
       return report(options.error());

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "FindAssembler.h"
 
+#include "GraphCache.h"
+
 #include <cstdlib>
 
 using namespace nova;
@@ -20,5 +22,9 @@ Expected<Assembler> driver::findAssembler(const Options &options) {
   search.cudaHome = variable("CUDA_HOME");
   search.cudaPath = variable("CUDA_PATH");
   search.path = variable("PATH");
+  if (std::string folder =
+          options.noCache ? "" : defaultCacheFolder(options.cacheDir);
+      !folder.empty())
+    search.memo = folder + "/memo";
   return Assembler::find(search);
 }

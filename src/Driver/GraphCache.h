@@ -1,61 +1,35 @@
-//===- GraphCache.h - Compiled steps by what they were compiled from ------===//
+//===- GraphCache.h - Bundles in the store, and where the store is --------===//
 //
 // Part of novac, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
-//
-//   DIR/graph/<2 digits>/<64 digits of the key>/
-//     manifest.json, blobs/, provenance.json     a bundle
-//     entry.txt    "novac graph entry 1", "manifest sha256:...", and below the
-//                  sections that the key was made of
-//   DIR/tmp/          entries being written, one folder each
-//   DIR/quarantine/   entries that were found damaged
-//
-// An entry is written aside, synced, and published whole by one rename; whoever
-// loses the race to publish has lost nothing. Readers take no lock: they check
-// the manifest against entry.txt and every blob against the manifest.
 //
 //===----------------------------------------------------------------------===//
 #ifndef NOVA_LIB_DRIVER_GRAPHCACHE_H
 #define NOVA_LIB_DRIVER_GRAPHCACHE_H
 
 #include "nova/Bundle/Bundle.h"
-#include "nova/Support/Error.h"
-#include "nova/Support/Hash.h"
+#include "nova/Cache/Store.h"
+#include "nova/Driver/Options.h"
 
 #include <optional>
 #include <string>
-#include <string_view>
 
 namespace nova::driver {
 
-class GraphCache {
-public:
-  explicit GraphCache(std::string dir, bool readOnly = false)
-      : dir(std::move(dir)), readOnly(readOnly) {}
+/// The kind of entries whose blobs are "manifest", and then "0", "1", ...: the
+/// manifest's, in its order.
+inline constexpr std::string_view kGraphKind = "graph";
 
-  const std::string &folder() const { return dir; }
+/// The store of the options, whose damage is a warning; nullopt where there is
+/// none (--no-cache, or no folder for it).
+std::optional<cache::Store> openStore(const Options &options);
 
-  /// The bundle under that key, or nothing. A damaged entry is moved to
-  /// quarantine (not in a read-only cache) and a warning says so.
-  std::optional<bundle::Bundle> find(const std::string &key) const;
-
-  /// Publishes a bundle under the key.
-  Status store(const KeyBuilder &key, const bundle::Bundle &bundle,
-               std::string_view provenance) const;
-
-  /// Why nothing was found: what differs from the entry that has most sections
-  /// in common with the key. One line per section.
-  std::string explainMiss(const KeyBuilder &key) const;
-
-private:
-  std::string entryPath(const std::string &key) const;
-  void quarantine(const std::string &key, const std::string &why) const;
-
-  std::string dir;
-  bool readOnly;
-};
+/// The bundle under that key, or nothing; a warning for one that this novac's
+/// reader refuses.
+std::optional<bundle::Bundle> findBundle(const cache::Store &store,
+                                         const std::string &key);
+Status storeBundle(const cache::Store &store, const KeyBuilder &key,
+                   const bundle::Bundle &bundle);
 
 /// The cache's folder: `wanted` if not empty, else $NOVAC_CACHE_DIR,
 /// $XDG_CACHE_HOME/novac, $HOME/.cache/novac; empty when none of them is set.

@@ -30,8 +30,10 @@ static constexpr std::array kVerbs = {
              "the schedule of each kernel, and why"},
     VerbInfo{Verb::Diff, "diff", "A.nova B.nova", 2,
              "what differs between two bundles", false},
-    VerbInfo{Verb::Cache, "cache", "ACTION", 1, "look at and clean the cache",
-             false},
+    VerbInfo{Verb::Cache, "cache", "ACTION [FILE]", 1,
+             "stats, list, verify; gc (to the limit), clear; export FILE, "
+             "import FILE (a tar)",
+             true, 2},
     VerbInfo{Verb::Targets, "targets", "", 0,
              "list the devices that novac knows"},
     VerbInfo{Verb::Ops, "ops", "", 0,
@@ -84,6 +86,28 @@ std::string setJobs(Options &options, const std::string &value) {
   if (wrong.empty() && (*options.jobs < 1 || *options.jobs > 1024))
     return "a number of threads, 1 to 1024";
   return wrong;
+}
+
+/// A number of bytes: "500M", "5G"; letters are powers of 1024.
+std::string setCacheLimit(Options &options, const std::string &value) {
+  constexpr const char *expected =
+      "a number of bytes, or of units of 1024: 500M, 5G";
+  const char *end = value.data() + value.size();
+  uint64_t number = 0;
+  auto result = std::from_chars(value.data(), end, number);
+  unsigned shift = 0;
+  if (result.ec == std::errc() && result.ptr + 1 == end) {
+    size_t unit = std::string_view("KMGT").find(*result.ptr);
+    if (unit == std::string_view::npos)
+      return expected;
+    shift = 10 * (static_cast<unsigned>(unit) + 1);
+  } else if (result.ec != std::errc() || result.ptr != end) {
+    return expected;
+  }
+  if (number > UINT64_MAX >> shift)
+    return expected;
+  options.cacheLimit = number << shift;
+  return {};
 }
 
 std::string setSeed(Options &options, const std::string &value) {
@@ -250,8 +274,13 @@ static constexpr Flag kFlags[] = {
     {"cache-dir", 0, "DIR",
      "the cache (default $NOVAC_CACHE_DIR, $XDG_CACHE_HOME/novac or "
      "~/.cache/novac)",
-     Category::Cache, VerbSet(Verb::Compile, Verb::Verify), Effect::Neutral,
-     text<&Options::cacheDir>},
+     Category::Cache, VerbSet(Verb::Compile, Verb::Verify, Verb::Cache),
+     Effect::Neutral, text<&Options::cacheDir>},
+    {"cache-limit", 0, "SIZE",
+     "the bytes that the cache may have, as 500M or 5G (default 5G): what was "
+     "not used for longest goes",
+     Category::Cache, VerbSet(Verb::Compile, Verb::Verify, Verb::Cache),
+     Effect::Neutral, setCacheLimit},
     {"no-cache", 0, "", "neither read nor write a cache", Category::Cache,
      VerbSet(Verb::Compile, Verb::Verify), Effect::Neutral,
      flag<&Options::noCache>},
@@ -327,7 +356,7 @@ static constexpr Flag kFlags[] = {
      flag<&Options::verbose>},
     {"json", 0, "", "print one JSON object", Category::General,
      VerbSet(Verb::Compile, Verb::Check, Verb::Inspect, Verb::Explain, Verb::Run, Verb::Verify,
-             Verb::Targets, Verb::Ops, Verb::Version),
+             Verb::Cache, Verb::Targets, Verb::Ops, Verb::Version),
      Effect::Neutral, flag<&Options::json>},
     {"help", 'h', "", "print this", Category::General,
      VerbSet(Verb::Compile, Verb::Check, Verb::Inspect, Verb::Run, Verb::Verify,

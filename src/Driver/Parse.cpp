@@ -144,9 +144,10 @@ driver::parseOptions(const std::vector<std::string> &arguments) {
   for (const std::string &argument : app.remaining())
     if (argument != "--")
       return unknownFlag(info, argument);
-  if (options.operands.size() > info.operandCount)
+  unsigned most = std::max(info.operandCount, info.operandLimit);
+  if (options.operands.size() > most)
     return usage(
-        "unexpected operand '" + options.operands[info.operandCount] +
+        "unexpected operand '" + options.operands[most] +
             "', novac " + std::string(info.name) + " takes " +
             (info.operandCount == 0 ? "none" : std::string(info.operands)),
         seeHelp(info));

@@ -22,6 +22,7 @@ Status inspectVerb(const Options &options);
 Status runVerb(const Options &options);
 Status verifyVerb(const Options &options);
 Status explainVerb(const Options &options);
+Status cacheVerb(const Options &options);
 Status targetsVerb(const Options &options);
 Status opsVerb(const Options &options);
 Status versionVerb(const Options &options);

@@ -7,6 +7,8 @@
 #include "nova/GpuCodegen/Assembler.h"
 
 #include "nova/GpuCodegen/PtxEmitter.h"
+#include "nova/Support/File.h"
+#include "nova/Support/Hash.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -16,6 +18,10 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include <ctime>
+
+#include <sys/stat.h>
 
 using namespace llvm;
 
@@ -172,20 +178,81 @@ static std::string versionIn(StringRef text) {
       .str();
 }
 
+/// 13000 of "13.0.88"; false for what is no version.
+static bool cudaVersionOf(StringRef version, unsigned &cuda) {
+  unsigned major = 0, minor = 0;
+  auto [first, rest] = version.split('.');
+  if (first.getAsInteger(10, major) ||
+      rest.split('.').first.getAsInteger(10, minor))
+    return false;
+  cuda = 1000 * major + 10 * minor;
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// What is remembered of it: a digest of the file, and
+//
+//   <path> <size> <inode> <modified> <changed>
+//   <version>
+//   <digest of the program>
+//===----------------------------------------------------------------------===//
+
+/// Says which file is at the path; empty for one that is not there, or so young
+/// that it may change again without another time.
+static std::string stampOf(const std::string &path) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0 ||
+      std::time(nullptr) - std::max(info.st_mtime, info.st_ctime) < 2)
+    return {};
+  auto time = [](const timespec &when) {
+    return std::to_string(when.tv_sec) + "." + std::to_string(when.tv_nsec);
+  };
+  return path + " " + std::to_string(info.st_size) + " " +
+         std::to_string(info.st_ino) + " " + time(info.st_mtim) + " " +
+         time(info.st_ctim);
+}
+
+static bool recall(const std::string &memo, const std::string &stamp,
+                   std::string &version, std::string &digest) {
+  nova::Expected<std::string> text = readFile(memo, "memo", 1 << 16);
+  if (!text)
+    return false;
+  auto [said, rest] = StringRef(*text).split('\n');
+  SmallVector<StringRef> lines;
+  rest.split(lines, '\n', -1, false);
+  if (said != sha256Hex(rest) || lines.size() != 3 || lines[0] != stamp)
+    return false;
+  version = lines[1].str();
+  digest = lines[2].str();
+  return true;
+}
+
+/// As well as it can: the next run can find it out again.
+static void memoise(const std::string &memo, const std::string &stamp,
+                    const std::string &version, const std::string &digest) {
+  std::string text = stamp + "\n" + version + "\n" + digest + "\n";
+  if (makeDirectories(sys::path::parent_path(memo).str()))
+    (void)writeIfChanged(memo, sha256Hex(text) + "\n" + text);
+}
+
 nova::Expected<Assembler> Assembler::find(const AssemblerSearch &search) {
   nova::Expected<std::string> path = locate(search);
   if (!path)
     return path.error();
   Assembler assembler;
   assembler.executable = *path;
+  std::string stamp = search.memo.empty() ? std::string() : stampOf(*path);
+  std::string memo = search.memo + "/ptxas-" + sha256Hex(*path).substr(0, 16);
+  if (!stamp.empty() && recall(memo, stamp, assembler.versionText,
+                               assembler.contentDigest) &&
+      cudaVersionOf(assembler.versionText, assembler.cuda))
+    return assembler;
   nova::Expected<Run> run = runProgram(*path, {"--version"});
   if (!run)
     return run.error();
   assembler.versionText = versionIn(run->output);
-  unsigned major = 0, minor = 0;
-  auto [first, rest] = StringRef(assembler.versionText).split('.');
-  if (run->status != 0 || first.getAsInteger(10, major) ||
-      rest.split('.').first.getAsInteger(10, minor))
+  if (run->status != 0 ||
+      !cudaVersionOf(assembler.versionText, assembler.cuda))
     return missing(
         "'" + *path + "' is no ptxas: with --version it " +
             (run->status
@@ -195,7 +262,6 @@ nova::Expected<Assembler> Assembler::find(const AssemblerSearch &search) {
                        "'") +
             ", expected 'release 13.0, V13.0.88' or another version",
         kInstall);
-  assembler.cuda = 1000 * major + 10 * minor;
   auto bytes = MemoryBuffer::getFile(*path, /*IsText=*/false,
                                      /*RequiresNullTerminator=*/false);
   if (!bytes)
@@ -204,6 +270,9 @@ nova::Expected<Assembler> Assembler::find(const AssemblerSearch &search) {
   BLAKE3 hasher;
   hasher.update((*bytes)->getBuffer());
   assembler.contentDigest = "blake3:" + toHex(hasher.final(), true);
+  if (!stamp.empty())
+    memoise(memo, stamp, assembler.versionText,
+            assembler.contentDigest);
   return assembler;
 }
 

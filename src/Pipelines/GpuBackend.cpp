@@ -7,6 +7,7 @@
 #include "nova/Pipelines/GpuBackend.h"
 
 #include "ForEachKernel.h"
+#include "GpuKernelText.h"
 #include "nova/GpuCodegen/PtxEmitter.h"
 #include "nova/Pipelines/PlanToManifest.h"
 #include "nova/Transforms/Candidates.h"
@@ -150,6 +151,24 @@ Expected<GpuKernelModule> Attempts::lowerFirst() {
   return Error{ErrorCode::Internal, refused->message, refused->hint};
 }
 
+/// Out of the store, if it is there.
+static Expected<GpuKernelCode> compileOne(func::FuncOp kernel,
+                                          const GpuBackendOptions &options) {
+  if (!options.store)
+    return Attempts(kernel, options).compile();
+  KeyBuilder key = kernelKey(kernel, "gpu 1");
+  key.section("device", options.device->name)
+      .section("products", options.lowering.matmul);
+  if (auto parts = options.store->find(key))
+    if (auto code =
+            readGpuKernel(std::move(*parts), candidatesOf(kernel).size()))
+      return std::move(*code);
+  Expected<GpuKernelCode> code = Attempts(kernel, options).compile();
+  if (code)
+    options.store->put(key, writeGpuKernel(*code));
+  return code;
+}
+
 /// Only after all kernels are done, so that what is said comes in their order.
 static void report(func::FuncOp kernel, const GpuKernelCode &code,
                    const target::Device &device) {
@@ -183,7 +202,7 @@ nova::compileForGpu(ModuleOp planned, const GpuBackendOptions &options,
   std::vector<func::FuncOp> kernels = launchedKernels(planned);
   Expected<std::vector<GpuKernelCode>> codes = forEachKernel<GpuKernelCode>(
       kernels, pool, progress,
-      [&](func::FuncOp kernel) { return Attempts(kernel, options).compile(); },
+      [&](func::FuncOp kernel) { return compileOne(kernel, options); },
       [](const GpuKernelCode &code) {
         return code.cubin.empty() ? code.ptx.size() : code.cubin.size();
       });

@@ -15,12 +15,22 @@ using namespace nova;
 
 Expected<std::string> nova::compileForHost(ModuleOp planned,
                                            llvm::ThreadPoolInterface &pool,
-                                           const KernelProgress &progress) {
+                                           const KernelProgress &progress,
+                                           KernelStore *store) {
   loadHostCodegenDialects(*planned.getContext());
   Expected<std::vector<std::string>> objects = forEachKernel<std::string>(
       launchedKernels(planned), pool, progress,
-      [](func::FuncOp kernel) {
-        return compileKernel(kernel, kernel.getSymName());
+      [&](func::FuncOp kernel) -> Expected<std::string> {
+        if (!store)
+          return compileKernel(kernel, kernel.getSymName());
+        KeyBuilder key = kernelKey(kernel, "host 1");
+        if (auto parts = store->find(key); parts && parts->size() == 1)
+          return std::move(parts->front());
+        Expected<std::string> object =
+            compileKernel(kernel, kernel.getSymName());
+        if (object)
+          store->put(key, {*object});
+        return object;
       },
       [](const std::string &object) { return object.size(); });
   if (!objects)

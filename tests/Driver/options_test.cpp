@@ -50,7 +50,8 @@ std::string exampleOf(const Flag &flag) {
       {"target", "host"},      {"precision", "f32"}, {"emit", "mlir"},
       {"stop-after", "fused"}, {"jobs", "3"},        {"seed", "7"},
       {"steps", "2"},          {"threads", "2"},     {"tolerance", "0.5"},
-      {"device", "host"},      {"set", "lr=1"},      {"launch", "plain"}};
+      {"device", "host"},      {"set", "lr=1"},      {"launch", "plain"},
+      {"cache-limit", "500M"}};
   auto it = values.find(flag.name);
   return it == values.end() ? "some/path" : it->second;
 }

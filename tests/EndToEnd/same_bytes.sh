@@ -54,10 +54,10 @@ for name in "$@"; do
   if [ "$extras" = yes ]; then
     extras=no
     # A second cache is looked in, and never written.
-    chmod -R a-w "$cache/graph"
+    chmod -R a-w "$cache"
     expect '"cache":"hit"' "$(compile "$graph" -o "$work/hit.nova" --cache-dir "$work/empty" --cache-read-only "$cache")"
     same "$a" "$work/hit.nova"
-    chmod -R u+w "$cache/graph"
+    chmod -R u+w "$cache"
 
     # A cache that cannot be written costs a warning, nothing else.
     touch "$work/file"
@@ -70,10 +70,11 @@ for name in "$@"; do
     wait
     for i in 1 2 3; do same "$a" "$work/race$i.nova"; done
     expect '"cache":"hit"' "$(compile "$graph" -o "$work/race1.nova" --cache-dir "$work/race")"
-    [ -z "$(ls "$work/race/tmp")" ] || { echo "FAIL: $work/race/tmp is not empty"; exit 1; }
+    [ -z "$(find "$work/race" -name '*.tmp-*')" ] || { echo "FAIL: something is left in $work/race"; exit 1; }
   fi
 
-  for blob in "$cache"/graph/*/*/blobs/sha256/*; do
+  "$novac" cache verify --cache-dir "$cache" >/dev/null
+  for blob in "$cache"/blob/*/*; do
     printf 'damaged' | dd of="$blob" bs=1 seek=100 conv=notrunc status=none
   done
   output=$(compile "$graph" -o "$work/again.nova" --cache-dir "$cache" 2>"$work/stderr")
@@ -82,7 +83,7 @@ for name in "$@"; do
   [ -n "$(ls "$cache/quarantine")" ] || { echo "FAIL: nothing in quarantine"; exit 1; }
   same "$a" "$work/again.nova"
   expect '"cache":"hit"' "$(compile "$graph" -o "$work/again.nova" --cache-dir "$cache")"
-  [ -z "$(ls "$cache/tmp")" ] || { echo "FAIL: $cache/tmp is not empty"; exit 1; }
+  [ -z "$(find "$cache" -name '*.tmp-*')" ] || { echo "FAIL: something is left in $cache"; exit 1; }
   rm -rf "${work:?}"/*
   echo "pass $name"
 done

@@ -9,9 +9,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <thread>
 
 using namespace nova;
 using namespace nova::test;
@@ -260,6 +264,41 @@ TEST(Assembler, TheFirstPlaceThatHasOneCounts) {
                 "/cuda/bin/ptxas', PATH, '" + at + "/fallback/ptxas'");
   EXPECT_NE(found.error().hint.find("nvidia-cuda-nvcc 13.0.88"),
             std::string::npos);
+}
+
+TEST(Assembler, IsRememberedAsLongAsItIsTheSameFile) {
+  Folder folder;
+  AssemblerSearch search;
+  search.given = folder.executable("ptxas", "echo asked >> " + (folder.path / "log").string() + "\n" + kVersion);
+  search.memo = folder.path / "memo";
+  auto asked = [&] {
+    std::ifstream log(folder.path / "log");
+    return std::count(std::istreambuf_iterator<char>(log), {}, '\n');
+  };
+  // A file that young may change again without another time of change.
+  ASSERT_TRUE(Assembler::find(search));
+  EXPECT_FALSE(fs::exists(search.memo));
+  std::this_thread::sleep_for(std::chrono::milliseconds(3100));
+  Expected<Assembler> first = Assembler::find(search);
+  Expected<Assembler> second = Assembler::find(search);
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(asked(), 2);
+  EXPECT_EQ(second->version(), "11.8.89");
+  EXPECT_EQ(second->cudaVersion(), 11080u);
+  EXPECT_EQ(second->digest(), first->digest());
+  // What is remembered is checked, too.
+  fs::path memo = fs::directory_iterator(search.memo)->path();
+  std::ofstream(memo, std::ios::app) << "x";
+  ASSERT_TRUE(Assembler::find(search));
+  EXPECT_EQ(asked(), 3);
+  // Another program there, with the time of the old one.
+  fs::file_time_type time = fs::last_write_time(search.given);
+  folder.executable("ptxas", "echo asked >> " + (folder.path / "log").string() + "\n" + kVersion + "# other\n");
+  fs::last_write_time(search.given, time);
+  Expected<Assembler> third = Assembler::find(search);
+  ASSERT_TRUE(third);
+  EXPECT_EQ(asked(), 4);
+  EXPECT_NE(third->digest(), first->digest());
 }
 
 TEST(Assembler, AGivenPathIsTheOnlyPlace) {

@@ -54,6 +54,8 @@ struct VerbInfo {
   std::string_view help;
   /// Whether this version has it.
   bool available = true;
+  /// Where more operands may follow: how many there are at most.
+  unsigned operandLimit = 0;
 };
 
 std::span<const VerbInfo> verbs();
@@ -94,6 +96,7 @@ struct Options {
   std::optional<unsigned> jobs;
   std::string cacheDir, cacheReadOnly;
   bool noCache = false;
+  uint64_t cacheLimit = uint64_t{5} << 30; ///< Bytes.
   std::string depfile;
   std::string dumpStages;
   bool explain = false, explainMiss = false, timeReport = false;

@@ -29,6 +29,9 @@ struct AssemblerSearch {
   std::string cudaPath; ///< $CUDA_PATH, likewise.
   std::string path;     ///< $PATH: folders separated by colons.
   std::string fallback = "/usr/local/cuda/bin"; ///< A folder.
+  /// A folder in which to remember who it was, as long as it is the same file (path,
+  /// size, inode, times); empty: it is asked, and read, every time.
+  std::string memo;
 };
 
 /// What ptxas said about one entry function.

@@ -9,6 +9,7 @@
 
 #include "nova/GpuCodegen/KernelCompiler.h"
 #include "nova/Pipelines/KernelProgress.h"
+#include "nova/Pipelines/KernelStore.h"
 
 #include <functional>
 #include <string>
@@ -31,6 +32,8 @@ struct GpuBackendOptions {
   /// Null: PTX only.
   const Assembler *assembler = nullptr;
   GpuLowering lower = lowerKernelToNvvm;
+  /// Null: everything is compiled.
+  KernelStore *store = nullptr;
 };
 
 /// Compiles every kernel that the planned module launches, each once, on the

@@ -8,6 +8,7 @@
 #define NOVA_PIPELINES_HOSTBACKEND_H
 
 #include "nova/Pipelines/KernelProgress.h"
+#include "nova/Pipelines/KernelStore.h"
 #include "nova/Support/Error.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -25,10 +26,12 @@ namespace nova {
 /// the one shared object of the target `host`. The bytes do not depend on the
 /// number of threads. Errors are those of compileKernel() and
 /// linkSharedObject(): of several kernels that fail, the first by launch; a
-/// crash inside one is an Internal error that names it.
+/// crash inside one is an Internal error that names it. `store` may be null: then
+/// everything is compiled.
 Expected<std::string> compileForHost(mlir::ModuleOp planned,
                                      llvm::ThreadPoolInterface &pool,
-                                     const KernelProgress &progress = {});
+                                     const KernelProgress &progress = {},
+                                     KernelStore *store = nullptr);
 
 } // namespace nova
 
