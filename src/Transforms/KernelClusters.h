@@ -114,6 +114,7 @@ private:
   std::optional<Binding> embed(const Cluster &from, const Cluster &into) const;
   bool staysInside(unsigned id, mlir::Operation *op) const;
   bool pathOutside(unsigned from, unsigned to, const llvm::BitVector &inside) const;
+  bool reads(unsigned to, unsigned from) const;
   void absorb(unsigned into, const Merge &merge);
   void dependOn(unsigned id, unsigned before);
 
