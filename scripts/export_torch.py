@@ -359,6 +359,17 @@ def vocabulary():
 WRONG = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default}
 
 
+def as_strided(x, size, stride, offset=None):
+    """Some decompositions end in one where a reshape is meant."""
+    wanted = 1
+    for extent in size:
+        wanted *= extent
+    if not x.is_contiguous() or offset or wanted != x.numel() or not graph_json.contiguous(list(size), list(stride)):
+        raise ExportError(f"as_strided: got sizes {list(size)}, strides {list(stride)} of a tensor of shape "
+                          f"{tuple(x.shape)}; only a reshape is supported: memory layouts are the compiler's to choose")
+    return x.reshape(size)
+
+
 def decompositions(module, core):
     """PyTorch's decompositions, of all operations that are not core ATen if asked, and of those in the
     module that novac does not have."""
@@ -367,7 +378,8 @@ def decompositions(module, core):
     for node in module.graph.nodes:
         target = node.target
         if isinstance(target, torch._ops.OpOverload) and str(target) not in known and not target._schema.is_mutable:
-            found = torch._decomp.decomposition_table.get(target)
+            found = (as_strided if target is torch.ops.aten.as_strided.default
+                     else torch._decomp.decomposition_table.get(target))
             if found is not None:
                 table[target] = found
     return {target: function for target, function in table.items() if target not in WRONG}

@@ -175,21 +175,28 @@ def graphs():
 
     # Kinds of graphs that random ones found. A row of a value beside the value, in what would be one kernel;
     # it is read from memory.
-    square = [[1.0, -2.0], [3.0, -4.0]]
-    g = Graph("own_row", v=("float32", square), w=("float32", square))
+    g = Graph("own_row", v=("float32", [[1.0, -2.0], [3.0, -4.0]]), w=("float32", [[1.0, 1.0], [1.0, 1.0]]))
     a = g.node("aten.abs.default", [x("v")], ("float32", [2, 2]))
     s = g.node("aten.add.Tensor", [x(a), 1.0], ("float32", [2, 2]))
+    d = g.node("aten.div.Tensor", [x("w"), x(s)], ("float32", [2, 2]))
+    e = g.node("aten.add.Tensor", [x("w"), x(d)], ("float32", [2, 2]))
     row = g.node("aten.select.int", [x(s), 0, -1], ("float32", [2]))
     p = g.node("aten.mul.Tensor", [x(a), x(row)], ("float32", [2, 2]))
-    d = g.node("aten.div.Tensor", [x("w"), x(s)], ("float32", [2, 2]))
-    g.one("aten.add.Tensor", [x(p), x(d)], "float32", [[4.5, 10 - 2 / 3], [12.75, 19.2]], 1e-6)
+    m = g.node("aten.ne.Tensor", [x(p), x(p)], ("bool", [2, 2]))
+    g.want(x(row), "float32", [4.0, 5.0])
+    g.want(x(p), "float32", [4.0, 10.0, 12.0, 20.0])
+    g.one("aten.where.self", [x(m), x(p), x(e)], "float32", [[1.5, 1 + 1 / 3], [1.25, 1.2]], 1e-6)
     yield g
-    g = Graph("own_index", v=("float32", [[2.0, 3.0]]), i=("int64", [0]))
-    a = g.node("aten.mul.Tensor", [x("v"), x("v")], ("float32", [1, 2]))
-    j = g.node("aten.index_select.default", [x(a), 0, x("i")], ("float32", [1, 2]))
-    s = g.node("aten.sigmoid.default", [x(a)], ("float32", [1, 2]))
-    g.one("aten.sub.Tensor", [x(j), x(a)], "float32", [[0.0, 0.0]])
-    g.one("aten.ge.Tensor", [x(j), x(s)], "bool", [[1, 1]])
+    g = Graph("own_index", v=("float32", [[[2.0, 3.0], [4.0, 5.0]]]), w=("float32", [[2.0, 3.0], [4.0, 5.0]]), i=("int64", [0]))
+    a = g.node("aten.mul.Tensor", [x("w"), x("w")], ("float32", [2, 2]))
+    u = g.node("aten.unsqueeze.default", [x(a), 0], ("float32", [1, 2, 2]))
+    b = g.node("aten.gelu_backward.default", [x("v"), x(u)], ("float32", [1, 2, 2]))
+    j = g.node("aten.index_select.default", [x(u), 0, x("i")], ("float32", [1, 2, 2]))
+    m = g.node("aten.ge.Tensor", [x(j), x(u)], ("bool", [1, 2, 2]))
+    n = g.node("aten.bitwise_not.default", [x(m)], ("bool", [1, 2, 2]))
+    g.want(x(a), "float32", [4.0, 9.0, 16.0, 25.0])
+    g.want(x(b), "float32", [2.001010, 3.0, 4.0, 5.0], 1e-4)
+    g.one("aten.logical_or.default", [x(m), x(n)], "bool", [[[1, 1], [1, 1]]])
     yield g
     g = Graph("padded_positions", v=("float32", [1.0, 1.0, 1.0]))
     i = g.node("aten.arange.default", [3], ("float32", [3]), dtype={"dtype": "float32"})
