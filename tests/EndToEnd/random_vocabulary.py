@@ -182,7 +182,7 @@ def is_steep(op, args):
     else:
         return False
     gap = (x - other).abs()
-    return bool(((gap < 1e-4) & (gap > 0)).any())
+    return bool((gap < 1e-4).any())
 
 
 # What a graph is made of. Each function draws operands and emits one node, or a few.
