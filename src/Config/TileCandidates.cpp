@@ -158,7 +158,7 @@ void Enumeration::addTeams(TileSchedule schedule, std::initializer_list<int64_t>
 static int64_t powerOfTwoPart(int64_t value) { return value & -value; }
 
 /// What warpgroups multiply, and whether each warpgroup of the block finds 64 rows.
-static bool fitsWarpgroups(const ContractionDesc &contraction, const TileSchedule &schedule) {
+static bool fitsWarpgroups(const ContractionDesc &contraction, const TileSchedule &schedule, bool several) {
   auto extent = [&](const AxisSet &axes) {
     int64_t elements = 1;
     for (unsigned axis : axes)
@@ -167,7 +167,10 @@ static bool fitsWarpgroups(const ContractionDesc &contraction, const TileSchedul
   };
   int64_t m = extent(contraction.m), n = extent(contraction.n), k = extent(contraction.k);
   int64_t pieces = std::max(m, n) / kWarpgroupRows * (std::min(m, n) / 8);
-  return k * contraction.elementBytes >= kPanelBytes && std::max(m, n) >= kWarpgroupRows && std::min(m, n) >= 8 &&
+  // Of several products one takes what another made, from registers, and what lies in
+  // memory the other way: of 16 bits that needs no panel along the depth.
+  int64_t least = several && contraction.elementBytes == 2 ? kPanelBytes / 2 : kPanelBytes;
+  return k * contraction.elementBytes >= least && std::max(m, n) >= kWarpgroupRows && std::min(m, n) >= 8 &&
          schedule.warps / kWarpgroupWarps <= pieces;
 }
 
@@ -236,7 +239,9 @@ void Enumeration::warpgroupProducts() {
   family = Family::Portable;
   std::erase_if(found, [&](const TileSchedule &schedule) {
     return std::any_of(problem.contractions.begin(), problem.contractions.end(),
-                       [&](const ContractionDesc &contraction) { return !fitsWarpgroups(contraction, schedule); });
+                       [&](const ContractionDesc &contraction) {
+                         return !fitsWarpgroups(contraction, schedule, problem.contractions.size() > 1);
+                       });
   });
 }
 

@@ -59,6 +59,10 @@ static constexpr int64_t kOwnRegisters = 40;
 /// Of updates of a row that are on their way: what ptxas makes of the 96 of
 /// src/Tiling/SegmentSum.cpp (66 registers a thread in all, of which 8 are the row's).
 static constexpr int64_t kUpdatesInFlight = 40;
+/// The same of warpgroups with several products: others copy, and descriptors that
+/// differ by constants share a register. As few as have been seen to do: where they do
+/// not, ptxas spills, and the next candidate is taken.
+static constexpr int64_t kWarpgroupOwnRegisters = 20;
 static int64_t ceilDiv(int64_t a, int64_t b) { return b > 0 ? (a + b - 1) / b : 0; }
 static int64_t powerOfTwoPart(int64_t value) { return value & -value; }
 
@@ -184,6 +188,8 @@ int64_t TileModel::registers() const {
       whole[value.first] = true;
   std::vector<int64_t> live(steps, 0);
   for (const ValueDesc &value : problem.values) {
+    if (value.isOperand && schedule.family == Family::Hopper)
+      continue;
     bool inLoop = std::any_of(value.reduced.begin(), value.reduced.end(),
                               [&](unsigned axis) { return streamed(axis); });
     int64_t elements = tileElements(value.axes);
@@ -210,7 +216,8 @@ int64_t TileModel::registers() const {
   // Updates of a row, as many as fit (src/Tiling/SegmentSum.cpp).
   if (std::any_of(problem.axes.begin(), problem.axes.end(), [](const AxisDesc &axis) { return axis.single; }))
     operands += kUpdatesInFlight;
-  return *std::max_element(live.begin(), live.end()) + operands + kOwnRegisters;
+  int64_t own = schedule.family == Family::Hopper ? kWarpgroupOwnRegisters : kOwnRegisters;
+  return *std::max_element(live.begin(), live.end()) + operands + own;
 }
 
 int64_t TileModel::sharedBytes() const {

@@ -196,9 +196,13 @@ static RankedTensorType outType(Value query, Value value) {
   shape[3] = typeOf(value).getDimSize(3);
   return RankedTensorType::get(shape, typeOf(query).getElementType());
 }
+/// Statistics of rows are not rounded to 16 bits.
 static RankedTensorType lseType(Value query) {
   auto q = typeOf(query);
-  return RankedTensorType::get(q.getShape().take_front(3), q.getElementType());
+  Type element = q.getElementType();
+  if (element.getIntOrFloatBitWidth() < 32)
+    element = Float32Type::get(element.getContext());
+  return RankedTensorType::get(q.getShape().take_front(3), element);
 }
 
 LogicalResult AttentionOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor a, Types &out) {

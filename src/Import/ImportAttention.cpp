@@ -23,7 +23,8 @@ using graph::DType;
 namespace {
 struct Attention {
   mlir::Value query, key, value, bias;
-  DType type = DType::Float32, math = DType::Float32;
+  DType type = DType::Float32; ///< Of query, key, value, gradients and output.
+  DType math = DType::Float32; ///< Of scores and the log-sum-exp.
   SmallVector<NamedAttribute> attributes;
 };
 } // namespace
@@ -45,7 +46,7 @@ static FailureOr<Attention> readAttention(Call &call, StringRef biasName) {
     return call.failAt("query", "got shape " + shapeText(shapeOf(a.query)) +
                                     ", expected [B,H,T,D]");
   for (mlir::Value *each : {&a.query, &a.key, &a.value})
-    *each = call.cast(*each, a.math);
+    *each = call.cast(*each, a.type);
   if (!biasName.empty())
     a.bias = call.tensor(biasName);
   if (a.bias) {
@@ -67,15 +68,12 @@ static FailureOr<Attention> readAttention(Call &call, StringRef biasName) {
 // Forward
 //===----------------------------------------------------------------------===//
 
-/// Output (rounded) and log-sum-exp [B,H,T] (float32 or wider).
+/// Output and log-sum-exp [B,H,T] (float32 or wider).
 static SmallVector<mlir::Value> forward(Call &call, const Attention &a) {
   SmallVector<mlir::Value> operands{a.query, a.key, a.value};
   if (a.bias)
     operands.push_back(a.bias);
-  auto values = call.emitAll<AttentionOp>(operands, a.attributes);
-  if (!values.empty())
-    values[0] = call.cast(values[0], a.type);
-  return values;
+  return call.emitAll<AttentionOp>(operands, a.attributes);
 }
 
 /// A random state nobody reads: what stands in it is undefined, so zeros of
@@ -161,21 +159,18 @@ static LogicalResult importCudnn(Call &call) {
 // Backward
 //===----------------------------------------------------------------------===//
 
-/// Gradients of query, key and value, rounded. `lse` is the forward's, in
+/// Gradients of query, key and value. `lse` is the forward's, in
 /// whatever shape it left it.
 static SmallVector<mlir::Value> backward(Call &call, const Attention &a,
                                          mlir::Value grad, mlir::Value out,
                                          mlir::Value lse) {
-  SmallVector<mlir::Value> operands{call.cast(grad, a.math), a.query, a.key,
+  SmallVector<mlir::Value> operands{call.cast(grad, a.type), a.query, a.key,
                                     a.value};
   if (a.bias)
     operands.push_back(a.bias);
-  operands.push_back(call.cast(out, a.math));
+  operands.push_back(call.cast(out, a.type));
   operands.push_back(call.cast(lse, a.math));
-  auto values = call.emitAll<AttentionBackwardOp>(operands, a.attributes);
-  for (mlir::Value &value : values)
-    value = call.cast(value, a.type);
-  return values;
+  return call.emitAll<AttentionBackwardOp>(operands, a.attributes);
 }
 
 static LogicalResult importEfficientBackward(Call &call) {

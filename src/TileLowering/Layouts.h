@@ -144,6 +144,10 @@ LinearLayout warpgroupOperand(DotOp op, const LinearLayout &accumulator, unsigne
 /// `shape`) is read from panels to be written transposed: blocks of 4 x 4.
 LinearLayout transposingLayout(llvm::ArrayRef<int64_t> shape, int64_t warps);
 
+/// Of a tile.settle in the step of its product: products that were started later, which
+/// it does not wait for. Without it, there is nothing else in flight.
+inline constexpr llvm::StringLiteral kPendingAttr = "tile.pending";
+
 /// Its one reader is a product in the same block, as an operand: that takes it
 /// from shared memory piece by piece.
 bool isReadByProductOnly(mlir::Value value);

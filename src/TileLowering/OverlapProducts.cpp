@@ -23,6 +23,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace nova {
 #define GEN_PASS_DEF_OVERLAPPRODUCTS
@@ -198,6 +199,158 @@ static void prefetchLeft(scf::ForOp loop) {
   dot.setInFlight(true);
 }
 
+//===----------------------------------------------------------------------===//
+// Within a step
+//===----------------------------------------------------------------------===//
+
+/// An operand comes with its product: it is read, or renamed, for that alone.
+static bool comesAlong(Operation *op) {
+  return op && (isa<AwaitOp>(op) || (isa<LocalLoadOp, ConvertOp>(op) && op->hasOneUse()));
+}
+
+/// Its operands are slots of rings, and, on the left, registers that lie as the
+/// fragment does: nothing goes through memory that others use.
+static bool startsAtOnce(DotOp dot) {
+  std::optional<Multiplier> by = dot.getMultiplier();
+  if (!by || *by == Multiplier::fma || dot.getInFlight())
+    return false;
+  unsigned left = *by == Multiplier::flipped_warpgroup;
+  if (!dot->getOperand(1 - left).getDefiningOp<LocalLoadOp>())
+    return false;
+  auto convert = dot->getOperand(left).getDefiningOp<ConvertOp>();
+  auto layoutOf = [](Value tile) {
+    return cast<LayoutAttr>(cast<RankedTensorType>(tile.getType()).getEncoding()).layout();
+  };
+  return !convert || layoutOf(convert.getOperand()).sameThreads(layoutOf(convert), nullptr);
+}
+
+/// The operation of its block that first needs what `dot` makes.
+static Operation *firstUse(DotOp dot) {
+  Block &block = *dot->getBlock();
+  Operation *first = block.getTerminator();
+  for (Operation *user : dot->getUsers())
+    if (Operation *at = block.findAncestorOpInBlock(*user); at && at->isBeforeInBlock(first))
+      first = at;
+  return first;
+}
+
+/// Moves what makes `value` of nothing that the step computes or reads to its begin.
+static void hoist(Value value, Block &block) {
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getBlock() != &block || !isa<SplatOp, arith::ConstantOp>(op))
+    return;
+  op->moveBefore(&block, block.begin());
+  for (Value operand : op->getOperands())
+    hoist(operand, block);
+}
+
+/// Starts each product as soon as what it multiplies is there. What is read from memory
+/// before the first one is needed is asked for behind those that wait for nothing but
+/// their slots; the rest is read where it stands, or its registers would be taken all the
+/// while.
+static void startEarly(Block &block, ArrayRef<DotOp> dots) {
+  Operation *use = firstUse(dots.front());
+  SmallVector<LoadOp> loads;
+  for (LoadOp load : block.getOps<LoadOp>())
+    if (load->isBeforeInBlock(use))
+      loads.push_back(load);
+  for (DotOp dot : dots)
+    hoist(dot.getAccumulator(), block);
+  Operation *head = nullptr; // the last of what needs nothing that the step computes
+  SmallPtrSet<Operation *, 16> placed;
+  auto moveBehind = [&](Operation *op, Operation *&at, const llvm::SetVector<Operation *> &together) {
+    if (!placed.insert(op).second)
+      return; // What others have brought forward.
+    // What stands before it already goes behind it unless somebody needs it there.
+    bool isNeeded = at && llvm::any_of(op->getUsers(), [&](Operation *user) {
+      Operation *there = block.findAncestorOpInBlock(*user);
+      return !together.contains(there) && (there == at || there->isBeforeInBlock(at));
+    });
+    if (isNeeded)
+      return;
+    if (at)
+      op->moveAfter(at);
+    else
+      op->moveBefore(&block, block.begin());
+    at = op;
+  };
+  for (DotOp dot : dots) {
+    llvm::SetVector<Operation *> moved;
+    Operation *latest = nullptr;
+    moved.insert(dot);
+    for (size_t i = 0; i < moved.size(); ++i)
+      for (Value operand : moved[i]->getOperands()) {
+        Operation *producer = operand.getDefiningOp();
+        if (!producer || producer->getBlock() != &block)
+          continue;
+        if (comesAlong(producer))
+          moved.insert(producer);
+        else if (isa<SplatOp, arith::ConstantOp>(producer))
+          head = !head || head->isBeforeInBlock(producer) ? producer : head;
+        else if (!latest || latest->isBeforeInBlock(producer))
+          latest = producer;
+      }
+    bool atHead = !latest || (head && latest->isBeforeInBlock(head));
+    Operation *at = atHead ? head : latest;
+    SmallVector<Operation *> ordered(moved.begin(), moved.end());
+    llvm::sort(ordered, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    for (Operation *op : ordered)
+      moveBehind(op, at, moved);
+    if (atHead)
+      head = dot;
+  }
+  if (!head)
+    return;
+  for (LoadOp load : loads) {
+    bool isKnown = llvm::all_of(load->getOperands(), [&](Value operand) {
+      Operation *producer = operand.getDefiningOp();
+      return !producer || producer->getBlock() != &block || producer->isBeforeInBlock(head);
+    });
+    if (isKnown)
+      moveBehind(load, head, {});
+  }
+}
+
+/// Lets a step's products run on until somebody needs what they make.
+static void settleLate(Block &block) {
+  SmallVector<DotOp> dots;
+  for (auto dot : block.getOps<DotOp>())
+    if (startsAtOnce(dot))
+      dots.push_back(dot);
+  if (dots.size() < 2)
+    return;
+  // What is needed first is started first.
+  llvm::stable_sort(dots, [](DotOp a, DotOp b) { return firstUse(a)->isBeforeInBlock(firstUse(b)); });
+  startEarly(block, dots);
+  llvm::sort(dots, [](DotOp a, DotOp b) { return a->isBeforeInBlock(b); });
+  SmallVector<Operation *> ends;
+  for (DotOp dot : dots)
+    ends.push_back(firstUse(dot));
+  // Products end in the order in which they start: one that is waited for ends those
+  // before it.
+  for (size_t i = dots.size() - 1; i-- > 0;)
+    if (ends[i + 1]->isBeforeInBlock(ends[i]))
+      ends[i] = ends[i + 1];
+  for (auto [i, dot, end] : llvm::enumerate(dots, ends)) {
+    int64_t later = llvm::count_if(ArrayRef(dots).drop_front(i + 1),
+                                   [end = end](DotOp other) { return other->isBeforeInBlock(end); });
+    OpBuilder builder(end);
+    auto settled = SettleOp::create(builder, dot.getLoc(), dot.getType(), dot.getResult());
+    settled->setAttr(kPendingAttr, builder.getI64IntegerAttr(later));
+    dot.getResult().replaceAllUsesExcept(settled, settled);
+    dot.setInFlight(true);
+    // Slots are handed back once they have been read.
+    SmallPtrSet<Value, 2> channels;
+    for (unsigned number : {0u, 1u})
+      if (auto local = dot->getOperand(number).getDefiningOp<LocalLoadOp>())
+        if (auto await = local.getToken().getDefiningOp<AwaitOp>())
+          channels.insert(await.getChannel());
+    for (ReleaseOp release : llvm::make_early_inc_range(block.getOps<ReleaseOp>()))
+      if (channels.contains(release.getChannel()) && release->isBeforeInBlock(settled))
+        release->moveAfter(settled);
+  }
+}
+
 namespace {
 struct OverlapProducts : ::nova::impl::OverlapProductsBase<OverlapProducts> {
   void runOnOperation() override {
@@ -212,6 +365,8 @@ struct OverlapProducts : ::nova::impl::OverlapProductsBase<OverlapProducts> {
       overlap(loop);
       prefetchLeft(loop);
     }
+    // Of loops as they are now: some were replaced.
+    getOperation()->walk([](scf::ForOp loop) { settleLate(*loop.getBody()); });
   }
 };
 } // namespace

@@ -19,6 +19,11 @@
 using namespace mlir;
 
 void nova::buildTiled(OpPassManager &manager) {
+  // Must run before layouts: what is folded or guarded needs none.
+  manager.addNestedPass<func::FuncOp>(createFoldExponents());
+  manager.addNestedPass<func::FuncOp>(createGuardSelections());
+  manager.addNestedPass<func::FuncOp>(createOrderPoints());
+  manager.addPass(createCSEPass());
   manager.addNestedPass<func::FuncOp>(createSinkTiles());
   manager.addNestedPass<func::FuncOp>(createAssignTileLayouts());
   // Copies of constants and ranges that nobody converted are one again.

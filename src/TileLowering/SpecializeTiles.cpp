@@ -105,6 +105,12 @@ private:
   /// The turn of a ring of `slots` at the start of a loop of `trips` steps; in the
   /// `iteration`th point of the block (null: it has one).
   Turn first(OpBuilder &builder, Value iteration, int64_t trips, int64_t slots);
+  /// What a loop carries of its rings' turns, slot and phase: rings of one depth go
+  /// round together.
+  using Depths = llvm::SmallSetVector<int64_t, 2>;
+  SmallVector<Value> firstOf(OpBuilder &builder, Value iteration, scf::ForOp loop, const Depths &depths);
+  SmallVector<Value> nextOf(OpBuilder &builder, ArrayRef<BlockArgument> counts, const Depths &depths);
+  static Turn turnOf(ArrayRef<BlockArgument> counts, const Depths &depths, int64_t slots);
   /// The number of the point `at` (an induction variable) among those that the block
   /// takes; null without `dealt`.
   Value iterationOf(OpBuilder &builder, Value at, Value point);
@@ -236,6 +242,31 @@ Turn Specialization::first(OpBuilder &builder, Value iteration, int64_t trips, i
                                 index(builder, loc, 0))};
 }
 
+SmallVector<Value> Specialization::firstOf(OpBuilder &builder, Value iteration, scf::ForOp loop,
+                                          const Depths &depths) {
+  SmallVector<Value> counts;
+  for (int64_t slots : depths) {
+    Turn start = first(builder, iteration, tripCount(loop).value_or(0), slots);
+    counts.append({start.slot, start.phase});
+  }
+  return counts;
+}
+
+SmallVector<Value> Specialization::nextOf(OpBuilder &builder, ArrayRef<BlockArgument> counts,
+                                         const Depths &depths) {
+  SmallVector<Value> advanced;
+  for (auto [i, slots] : llvm::enumerate(depths)) {
+    Turn following = next(builder, {counts[2 * i], counts[2 * i + 1]}, slots);
+    advanced.append({following.slot, following.phase});
+  }
+  return advanced;
+}
+
+Turn Specialization::turnOf(ArrayRef<BlockArgument> counts, const Depths &depths, int64_t slots) {
+  size_t i = llvm::find(depths, slots) - depths.begin();
+  return {counts[2 * i], counts[2 * i + 1]};
+}
+
 Value Specialization::iterationOf(OpBuilder &builder, Value at, Value point) {
   Location loc = program.getLoc();
   APInt step;
@@ -298,14 +329,13 @@ void Specialization::createRole(OpBuilder &builder, int64_t roleWarps, bool sing
     auto found = loop ? groups.find(loop) : groups.end();
     if (found == groups.end())
       continue;
-    SmallVector<Value> counts;
+    Depths depths;
     for (Group &group : found->second)
-      for (const Link *link : links(group)) {
-        Turn start = first(builder, iteration, tripCount(loop).value_or(0), link->slots);
-        counts.append({start.slot, start.phase});
-      }
-    if (counts.empty())
+      for (const Link *link : links(group))
+        depths.insert(link->slots);
+    if (depths.empty())
       continue;
+    SmallVector<Value> counts = firstOf(builder, iteration, loop, depths);
     Value lower = copyScalar(builder, top, loop.getLowerBound()),
           upper = copyScalar(builder, top, loop.getUpperBound()),
           step = copyScalar(builder, top, loop.getStep());
@@ -313,21 +343,14 @@ void Specialization::createRole(OpBuilder &builder, int64_t roleWarps, bool sing
     OpBuilder inner = OpBuilder::atBlockBegin(copies.getBody());
     IRMapping map(top);
     map.map(loop.getInductionVar(), copies.getInductionVar());
-    SmallVector<Value> advanced;
-    unsigned used = 0;
     for (Group &group : found->second) {
       SmallVector<Turn> turns;
-      for (size_t i = 0; i < links(group).size(); ++i, used += 2)
-        turns.push_back({copies.getRegionIterArg(used), copies.getRegionIterArg(used + 1)});
-      if (turns.empty())
-        continue;
-      emit(inner, map, group, turns);
-      for (auto [turn, link] : llvm::zip(turns, links(group))) {
-        Turn following = next(inner, turn, link->slots);
-        advanced.append({following.slot, following.phase});
-      }
+      for (const Link *link : links(group))
+        turns.push_back(turnOf(copies.getRegionIterArgs(), depths, link->slots));
+      if (!turns.empty())
+        emit(inner, map, group, turns);
     }
-    scf::YieldOp::create(inner, loc, advanced);
+    scf::YieldOp::create(inner, loc, nextOf(inner, copies.getRegionIterArgs(), depths));
   }
 }
 
@@ -444,26 +467,18 @@ void Specialization::rewriteConsumers() {
     }
     auto loop = cast<scf::ForOp>(op);
     builder.setInsertionPoint(loop);
-    SmallVector<Value> counts;
-    for (Group &group : members) {
-      Turn start = first(builder, iteration, tripCount(loop).value_or(0), group.last().slots);
-      counts.append({start.slot, start.phase});
-    }
+    Depths depths;
+    for (Group &group : members)
+      depths.insert(group.last().slots);
+    SmallVector<Value> counts = firstOf(builder, iteration, loop, depths);
     unsigned before = loop.getNumRegionIterArgs();
     auto wider = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
         builder, counts, /*replaceInitOperandUsesInLoop=*/false,
-        [&, &members = members](OpBuilder &inner, Location, ArrayRef<BlockArgument> arguments) {
-          SmallVector<Value> advanced;
-          for (auto [i, group] : llvm::enumerate(members)) {
-            Turn following =
-                next(inner, {arguments[2 * i], arguments[2 * i + 1]}, group.last().slots);
-            advanced.append({following.slot, following.phase});
-          }
-          return advanced;
+        [&](OpBuilder &inner, Location, ArrayRef<BlockArgument> arguments) {
+          return nextOf(inner, arguments, depths);
         }));
-    for (auto [i, group] : llvm::enumerate(members))
-      consume(group,
-              {wider.getRegionIterArg(before + 2 * i), wider.getRegionIterArg(before + 2 * i + 1)});
+    for (Group &group : members)
+      consume(group, turnOf(wider.getRegionIterArgs().drop_front(before), depths, group.last().slots));
   }
   // Loads, and what led from them to the products, have no use any more.
   for (auto &[op, members] : groups)

@@ -263,11 +263,29 @@ LogicalResult ThreadEmitter::emitConstant(arith::ConstantOp op) {
   return success();
 }
 
+/// One that may be approximate, of float32: ex2.approx.ftz (2 ulp; results below 2^-126
+/// become 0), instead of an expansion.
+static Value approximateExp2(OpBuilder &builder, Location loc, Operation *op, ValueRange operands) {
+  auto exponential = dyn_cast<math::Exp2Op>(op);
+  if (!exponential || !operands[0].getType().isF32() ||
+      !bitEnumContainsAny(exponential.getFastmath(), arith::FastMathFlags::afn))
+    return {};
+  return LLVM::CallIntrinsicOp::create(builder, loc, operands[0].getType(),
+                                       builder.getStringAttr("llvm.nvvm.ex2.approx.ftz.f"), operands)
+      .getResult(0);
+}
+
 LogicalResult ThreadEmitter::emitElementwise(Operation *op) {
   if (op->getNumRegions())
     return op->emitOpError("has a region: not an elementwise operation");
   if (llvm::none_of(op->getResults(), isTile)) {
-    builder.clone(*op, scalars);
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(scalar(operand));
+    if (Value approximate = approximateExp2(builder, loc, op, operands))
+      scalars.map(op->getResult(0), approximate);
+    else
+      builder.clone(*op, scalars);
     return success();
   }
   int64_t count = layoutOf(op->getResult(0)).registerCount();
@@ -279,6 +297,10 @@ LogicalResult ThreadEmitter::emitElementwise(Operation *op) {
     OperationState state(loc, op->getName());
     for (Value operand : op->getOperands())
       state.operands.push_back(isTile(operand) ? registers(operand)[r] : scalar(operand));
+    if (Value approximate = approximateExp2(builder, loc, op, state.operands)) {
+      results[0].push_back(approximate);
+      continue;
+    }
     state.addTypes(types);
     state.addAttributes(op->getAttrs());
     Operation *scalarOp = builder.create(state);

@@ -200,7 +200,7 @@ private:
   // --- WarpgroupProduct.cpp
   mlir::LogicalResult emitWarpgroupDot(DotOp op);
   void emitSettle(SettleOp op);
-  Registers waitForProducts(llvm::ArrayRef<mlir::Value> sums, llvm::ArrayRef<mlir::Value> read);
+  Registers waitForProducts(llvm::ArrayRef<mlir::Value> sums, llvm::ArrayRef<mlir::Value> read, int64_t pending);
   /// A wgmma descriptor of a matrix in panels; `warpImages`: by how many bytes each
   /// bit of the warp's number moves it.
   mlir::Value descriptor(const SharedTile &tile, bool kInner, llvm::ArrayRef<int64_t> warpImages);
@@ -303,6 +303,8 @@ private:
   int64_t units = 0;
   /// Registers that products in flight read.
   Registers readInFlight;
+  /// The same by product, of those that are settled in their step.
+  llvm::DenseMap<mlir::Value, Registers> readInStep;
 };
 
 } // namespace nova::tile

@@ -31,7 +31,7 @@ using namespace nova;
 using namespace nova::tile;
 
 /// Rows of one instruction, and its columns' granularity.
-static constexpr int64_t kRows = 64, kColumns = 8;
+static constexpr int64_t kRows = 64, kColumns = 8, kHalfDepth = 16;
 /// Dimensions of a tensor map, and its largest extents.
 static constexpr int64_t kMapRank = 5, kMapExtent = int64_t{1} << 31;
 /// What the strides and the base of a tensor map are multiples of, in bytes.
@@ -165,9 +165,14 @@ static bool fits(DotOp dot, bool flipped, int64_t warps) {
     return false;
   int64_t k = lhs.getDimSize(1), rows = dot.getType().getDimSize(flipped),
           columns = dot.getType().getDimSize(!flipped);
-  if (powerOfTwoPart(k) * bytesOf(element) < kPanelBytes || powerOfTwoPart(rows) < kRows ||
-      powerOfTwoPart(columns) < kColumns || warps % kWarpgroup)
+  if (powerOfTwoPart(rows) < kRows || powerOfTwoPart(columns) < kColumns || warps % kWarpgroup)
     return false;
+  // Panels lie along k, unless neither operand has its neighbours there.
+  if (powerOfTwoPart(k) * bytesOf(element) < kPanelBytes) {
+    Origin left = originOf(dot, flipped), right = originOf(dot, !flipped);
+    if (!half || powerOfTwoPart(k) < kHalfDepth || !right.mapped || right.kInner || left.kInner)
+      return false;
+  }
   // Written to panels by threads, its rows are these columns.
   if (powerOfTwoPart(columns) != columns && powerOfTwoPart(k) * bytesOf(element) > 2 * kPanelBytes)
     return false;

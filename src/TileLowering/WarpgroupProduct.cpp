@@ -15,6 +15,8 @@
 //===----------------------------------------------------------------------===//
 #include "ProductOperand.h"
 
+#include "mlir/IR/Matchers.h"
+
 #include <algorithm>
 
 using namespace mlir;
@@ -74,6 +76,12 @@ Value ThreadEmitter::descriptor(const SharedTile &tile, bool kInner, ArrayRef<in
       arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(constant)));
 }
 
+/// One instruction (F2FP.TF32) from compute capability 9.0 on; `cvt.rna`, which others
+/// have too, is four there.
+static Value toTf32(OpBuilder &builder, Location loc, Value word) {
+  return assembly(builder, loc, builder.getI32Type(), word, "cvt.rn.tf32.f32 $0, $1;", "=r,r", false).getResult(0);
+}
+
 SharedTile ThreadEmitter::stageInPanels(Value source, bool transposed, int64_t base,
                                         SmallVectorImpl<std::function<void()>> &writes) {
   LinearLayout layout = layoutOf(source);
@@ -89,13 +97,18 @@ SharedTile ThreadEmitter::stageInPanels(Value source, bool transposed, int64_t b
       for (Value &value : values) {
         auto i32 = builder.getI32Type();
         Value bits = LLVM::BitcastOp::create(builder, loc, i32, value);
-        bits = assembly(builder, loc, i32, bits, "cvt.rna.tf32.f32 $0, $1;", "=r,r", false)
-                   .getResult(0);
+        bits = toTf32(builder, loc, bits);
         value = LLVM::BitcastOp::create(builder, loc, element, bits);
       }
     storeTurned(values, layout, order, tile);
   });
   return tile;
+}
+
+static bool isZeroTile(Value value) {
+  if (auto splat = value.getDefiningOp<SplatOp>())
+    value = splat.getValue();
+  return matchPattern(value, m_PosZeroFloat());
 }
 
 LogicalResult ThreadEmitter::emitWarpgroupDot(DotOp op) {
@@ -197,15 +210,17 @@ LogicalResult ThreadEmitter::emitWarpgroupDot(DotOp op) {
     }
   }
 
+  // Sums that start at zero need no registers before the first instruction, which then
+  // does not add.
+  bool adds = !isZeroTile(op.getAccumulator());
+
   auto i32 = builder.getI32Type();
   auto f32 = builder.getF32Type();
   StringRef type = tf32 ? "tf32" : element.isBF16() ? "bf16" : "f16";
   SmallVector<Value> fragments; // of the left operand, alive until the products end
   auto leftWord = [&](int64_t row, int64_t at) -> Value {
     Value word = held->word(row, at, depth, {});
-    return tf32 ? assembly(builder, loc, i32, word, "cvt.rna.tf32.f32 $0, $1;", "=r,r", false)
-                      .getResult(0)
-                : word;
+    return tf32 ? toTf32(builder, loc, word) : word;
   };
   SmallVector<int64_t> order; // of `sums`, as the instructions take them
   // The instructions of some rows as one piece of assembly, for all of k: nothing may
@@ -233,12 +248,12 @@ LogicalResult ThreadEmitter::emitWarpgroupDot(DotOp op) {
         lists.push_back(std::move(list));
       }
     // Operands: results, their ties, then the left operand, then descriptors.
-    size_t n = own.size(), firstWord = 2 * n, rightNumber = firstWord + (held ? words.size() : 1);
+    size_t n = own.size(), firstWord = adds ? 2 * n : n, rightNumber = firstWord + (held ? words.size() : 1);
     auto add = [&](char name, size_t operand, int64_t bytes) {
       return std::string("add.s64 ") + name + ", $" + std::to_string(operand) + ", " +
              std::to_string(bytes / kDescriptorUnit) + "; ";
     };
-    std::string text = "{ .reg .b64 l, r; .reg .pred p; setp.eq.u32 p, 0, 0; "
+    std::string text = "{ .reg .b64 l, r; .reg .pred p, q; setp.eq.u32 p, 0, 0; setp.ne.u32 q, 0, 0; "
                        "wgmma.fence.sync.aligned; ";
     for (int64_t step = 0; step < steps; ++step)
       for (auto [i, row] : llvm::enumerate(rows)) {
@@ -256,7 +271,7 @@ LogicalResult ThreadEmitter::emitWarpgroupDot(DotOp op) {
           text += add('r', rightNumber, right.alongSide(first) + right.alongK(step));
           text += "wgmma.mma_async.sync.aligned.m64n" + std::to_string(count) + "k" +
                   std::to_string(depth) + ".f32." + type.str() + "." + type.str() + " {" +
-                  lists[i * runs.size() + j] + "}, " + source + ", r, p, 1, 1";
+                  lists[i * runs.size() + j] + "}, " + source + (adds || step ? ", r, p, 1, 1" : ", r, q, 1, 1");
           if (!tf32 && !held)
             text += left->kInner ? ", 0" : ", 1";
           if (!tf32)
@@ -268,11 +283,11 @@ LogicalResult ThreadEmitter::emitWarpgroupDot(DotOp op) {
     std::string constraints;
     for (size_t i = 0; i < n; ++i)
       constraints += "=f,";
-    for (size_t i = 0; i < n; ++i)
-      constraints += std::to_string(i) + ",";
     SmallVector<Value> operands;
-    for (int64_t r : own)
-      operands.push_back(sums[r]);
+    for (size_t i = 0; adds && i < n; ++i) {
+      constraints += std::to_string(i) + ",";
+      operands.push_back(sums[own[i]]);
+    }
     llvm::append_range(operands, words);
     for (size_t i = 0; i < words.size(); ++i)
       constraints += "r,";
@@ -295,7 +310,11 @@ LogicalResult ThreadEmitter::emitWarpgroupDot(DotOp op) {
   else
     for (int64_t row : rows)
       multiply(row);
-  if (op.getInFlight()) {
+  bool inStep = llvm::any_of(op->getUsers(), [](Operation *user) { return user->hasAttr(kPendingAttr); });
+  if (op.getInFlight() && inStep) {
+    assembly(builder, loc, TypeRange(), ValueRange(), "wgmma.commit_group.sync.aligned;", "~{memory}");
+    readInStep[op] = fragments;
+  } else if (op.getInFlight()) {
     assembly(builder, loc, TypeRange(), ValueRange(),
              "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 1;", "~{memory}");
     readInFlight = fragments;
@@ -304,7 +323,7 @@ LogicalResult ThreadEmitter::emitWarpgroupDot(DotOp op) {
     Registers ordered;
     for (int64_t r : order)
       ordered.push_back(sums[r]);
-    ordered = waitForProducts(ordered, fragments);
+    ordered = waitForProducts(ordered, fragments, 0);
     for (auto [i, r] : llvm::enumerate(order))
       sums[r] = ordered[i];
   }
@@ -321,8 +340,9 @@ LogicalResult ThreadEmitter::emitWarpgroupDot(DotOp op) {
 }
 
 /// Sums are there after the wait and not before: it takes and gives them. `read`, what
-/// the products read in registers, may not be used for anything else until then.
-Registers ThreadEmitter::waitForProducts(ArrayRef<Value> sums, ArrayRef<Value> read) {
+/// the products read in registers, may not be used for anything else until then. Of
+/// products that were started later, `pending` may go on.
+Registers ThreadEmitter::waitForProducts(ArrayRef<Value> sums, ArrayRef<Value> read, int64_t pending) {
   std::string constraints;
   SmallVector<Value> operands(sums);
   for (size_t i = 0; i < sums.size(); ++i)
@@ -335,7 +355,8 @@ Registers ThreadEmitter::waitForProducts(ArrayRef<Value> sums, ArrayRef<Value> r
   }
   auto result = LLVM::LLVMStructType::getLiteral(
       builder.getContext(), SmallVector<Type>(sums.size(), builder.getF32Type()));
-  auto waited = assembly(builder, loc, result, operands, "wgmma.wait_group.sync.aligned 0;",
+  auto waited = assembly(builder, loc, result, operands,
+                         "wgmma.wait_group.sync.aligned " + std::to_string(pending) + ";",
                          constraints + "~{memory}");
   Registers values;
   for (size_t i = 0; i < sums.size(); ++i)
@@ -344,7 +365,11 @@ Registers ThreadEmitter::waitForProducts(ArrayRef<Value> sums, ArrayRef<Value> r
 }
 
 void ThreadEmitter::emitSettle(SettleOp op) {
-  tiles[op] = waitForProducts(registers(op.getOperand()), readInFlight);
+  if (auto pending = op->getAttrOfType<IntegerAttr>(kPendingAttr)) {
+    tiles[op] = waitForProducts(registers(op.getOperand()), readInStep[op.getOperand()], pending.getInt());
+    return;
+  }
+  tiles[op] = waitForProducts(registers(op.getOperand()), readInFlight, 0);
   readInFlight.clear();
   // Behind a loop: what follows is ordered by elements (OrderStores.cpp), which a
   // barrier would stop.

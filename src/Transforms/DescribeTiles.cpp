@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <numeric>
 
@@ -118,12 +119,17 @@ static std::optional<config::ContractionDesc> contraction(linalg::GenericOp op, 
 // Registers, arithmetic, memory
 //===----------------------------------------------------------------------===//
 
-/// Instructions of an operation, about: functions are expanded (src/Math).
-static int64_t instructions(Operation &op) {
+/// Slots of the lanes that an operation takes, about: functions are expanded
+/// (src/Math). Not the exponential that a product rounds (nova-fold-exponents): its
+/// unit has an eighth of the lanes (CUDA C++ Programming Guide, "Throughput of Native
+/// Arithmetic Instructions").
+static int64_t instructions(Operation &op, bool isRounded) {
   if (isa<arith::ConstantOp, linalg::IndexOp, linalg::YieldOp>(op))
     return 0;
   if (isa<math::SqrtOp, math::AbsFOp, math::FmaOp>(op))
     return 1;
+  if (isRounded && isa<math::ExpOp>(op) && op.getResult(0).getType().isF32())
+    return 8;
   if (op.getDialect()->getNamespace() == "math")
     return 16;
   return isa<arith::DivFOp, arith::RemFOp>(op) ? 8 : 1;
@@ -222,11 +228,12 @@ private:
       else
         same->first = std::min(same->first, number), same->last = std::max(same->last, number);
     }
-    bool ring = argument.hasOneUse() && llvm::is_contained(products, *argument.user_begin());
+    bool operand = llvm::all_of(argument.getUsers(), [&](Operation *user) { return llvm::is_contained(products, user); });
+    bool ring = operand && argument.hasOneUse();
     for (const Reading &reading : readings) {
       problem.memory.push_back({reading.along, width, reading.most, false});
       if (!ring)
-        problem.values.push_back({reading.along, width, reading.first, reading.last, {}, false, false});
+        problem.values.push_back({reading.along, width, reading.first, reading.last, {}, false, false, operand});
     }
   }
 
@@ -288,15 +295,26 @@ config::TileProblem nova::describeTiles(func::FuncOp kernel, const Axes &axes, S
         problem.axes[axis].selected = true;
   });
   Lives lives(kernel, axes, problem);
+  llvm::SetVector<Operation *> rounded; // what products of tensor cores are made of
   kernel.walk([&](linalg::GenericOp op) {
     if (auto desc = contraction(op, axes, precision)) {
       problem.contractions.push_back(*desc);
       lives.products.push_back(op);
-      return;
+      if (desc->unit != config::ProductUnit::Fma)
+        rounded.insert(op);
     }
+  });
+  for (size_t i = 0; i < rounded.size(); ++i)
+    for (Value operand : rounded[i]->getOperands())
+      if (auto producer = operand.getDefiningOp<linalg::GenericOp>();
+          producer && !llvm::is_contained(lives.products, producer) && !producer.getNumReductionLoops())
+        rounded.insert(producer);
+  kernel.walk([&](linalg::GenericOp op) {
+    if (llvm::is_contained(lives.products, op))
+      return;
     config::WorkDesc work{loopAxes(op, axes), 0};
     for (Operation &inner : op.getBody()->getOperations())
-      work.operations += instructions(inner);
+      work.operations += instructions(inner, rounded.contains(op));
     problem.work.push_back(std::move(work));
   });
   lives.run();

@@ -126,17 +126,6 @@ std::optional<Binding> KernelClusters::matchDims(Operation *op, const Solo &solo
   return map;
 }
 
-/// Whether a value of cluster `from` is read by `to` itself. It was not joined to
-/// `from` for it, so it reads another place of the value than the one that a
-/// kernel of both would be computing.
-bool KernelClusters::reads(unsigned to, unsigned from) const {
-  for (Operation *op : clusters[to].ops)
-    for (Value operand : op->getOperands())
-      if (clusterOf(resolveView(operand).base.getDefiningOp()) == (int)from)
-        return true;
-  return false;
-}
-
 const char *KernelClusters::tryJoin(Operation *op, const Solo &solo, unsigned primary,
                                     ArrayRef<unsigned> others) {
   Cluster &target = clusters[primary];
@@ -163,7 +152,7 @@ const char *KernelClusters::tryJoin(Operation *op, const Solo &solo, unsigned pr
     for (unsigned member : inside.set_bits())
       crossed |= member != other &&
                  (pathOutside(member, other, inside) || pathOutside(other, member, inside) ||
-                  reads(member, other) || reads(other, member));
+                  readsFromMemory(member, other) || readsFromMemory(other, member));
     if (crossed)
       inside.reset(other);
     else

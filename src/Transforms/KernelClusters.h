@@ -113,8 +113,12 @@ private:
                                    llvm::ArrayRef<Merge> merges) const;
   std::optional<Binding> embed(const Cluster &from, const Cluster &into) const;
   bool staysInside(unsigned id, mlir::Operation *op) const;
+  /// Does `reader` read from memory what `writer` computes, so that they may not be one
+  /// kernel?
+  bool readsFromMemory(unsigned reader, unsigned writer) const;
+  /// Is `value` made element by element, with nothing but memory before it?
+  bool isMadeOfMemory(mlir::Value value, unsigned writer) const;
   bool pathOutside(unsigned from, unsigned to, const llvm::BitVector &inside) const;
-  bool reads(unsigned to, unsigned from) const;
   void absorb(unsigned into, const Merge &merge);
   void dependOn(unsigned id, unsigned before);
 

@@ -201,3 +201,34 @@ KernelClusters::Solo KernelClusters::alone(Operation *op) const {
       });
   return solo;
 }
+
+//===----------------------------------------------------------------------===//
+// What one cluster reads of another
+//===----------------------------------------------------------------------===//
+
+bool KernelClusters::isMadeOfMemory(Value value, unsigned writer) const {
+  Operation *op = value.getDefiningOp();
+  return op && op->hasTrait<nova::Pointwise>() && !isa<CopyOp>(op) &&
+         llvm::all_of(op->getOperands(), [&](Value operand) {
+           Value base = resolveView(operand).base;
+           return clusterOf(base.getDefiningOp()) != (int)writer ||
+                  (throughInnerViews(operand) == base && isMadeOfMemory(base, writer));
+         });
+}
+
+bool KernelClusters::readsFromMemory(unsigned reader, unsigned writer) const {
+  return llvm::any_of(clusters[reader].ops, [&](Operation *op) {
+    Solo solo;
+    return llvm::any_of(op->getOpOperands(), [&](OpOperand &operand) {
+      Value base = resolveView(operand.get()).base;
+      if (clusterOf(base.getDefiningOp()) != (int)writer)
+        return false;
+      if (solo.operands.empty())
+        solo = alone(op);
+      if (solo.operands[operand.getOperandNumber()] && sourceOf(op, operand.get()) == base)
+        return false;
+      // One element, wherever it is, can be computed where it is needed.
+      return !isa<GatherOp>(op) || throughInnerViews(operand.get()) != base || !isMadeOfMemory(base, writer);
+    });
+  });
+}

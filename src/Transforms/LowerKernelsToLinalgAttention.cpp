@@ -9,7 +9,8 @@
 // One grid point holds whole rows of scores: all keys of some queries (forward,
 // and the half of the backward that reduces over keys), or all queries of some
 // keys (the other half, whose scores are kept transposed, [B, H, S, T], so that
-// they are rows there too). Everything in between is in computeType.
+// they are rows there too). Everything in between is in computeType, but that
+// what products of 16-bit tensors multiply is rounded to their type first.
 //
 // Masked scores are -inf, and their exponential exactly 0. A row that sees no
 // key has the maximum -inf; 0 is subtracted instead, its sum is 0, and the
@@ -32,7 +33,8 @@ struct KernelLowering::Scores {
   Scores(KernelLowering &l, Value query, Value key, Value bias, double scale,
          bool causal, bool transposed);
 
-  /// [B, H, T, S], or [B, H, S, T] if transposed, in the query's element type.
+  /// [B, H, T, S], or [B, H, S, T] if transposed, in the query's element type:
+  /// what multiplies another operand is rounded to it.
   RankedTensorType type;
   /// Positions of query and key among the dimensions of `type`.
   int64_t i = 2, j = 3;
@@ -140,19 +142,20 @@ Values KernelLowering::lower(AttentionOp op) {
                        });
   RankedTensorType outType = typeOf(op.getResult());
   Value product =
-      contract(outType, weights, {0, 1, 2, 4}, op.getValue(), {0, 1, 4, 3});
+      contract(outType, rounded(weights, scores.type.getElementType()),
+               {0, 1, 2, 4}, op.getValue(), {0, 1, 4, 3});
 
   auto unlessNone = [&](ImplicitLocOpBuilder &b, Value total, Value value) {
     Value zero = constant(b, wide, 0);
     Value none =
         arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, total, zero);
-    Value result = arith::SelectOp::create(b, none, zero, value);
-    return convertFloat(b, result, outType.getElementType());
+    return arith::SelectOp::create(b, none, zero, value).getResult();
   };
   Read outReads[] = {readWhole(product), {total, ofRow}};
   Value out =
       pointwise(outType, outReads, [&](ImplicitLocOpBuilder &b, ValueRange in) {
-        return unlessNone(b, in[1], arith::DivFOp::create(b, in[0], in[1]));
+        Value mean = arith::DivFOp::create(b, in[0], in[1]);
+        return convertFloat(b, unlessNone(b, in[1], mean), outType.getElementType());
       });
   Read lseReads[] = {readWhole(largest), readWhole(total)};
   Value lse = pointwise(typeOf(op.getLse()), lseReads,
@@ -200,8 +203,9 @@ Values KernelLowering::lower(AttentionBackwardQueryOp op) {
       });
   RankedTensorType queryType = typeOf(op.getDQuery());
   Value product =
-      contract(queryType, gradScores, {0, 1, 2, 4}, op.getKey(), {0, 1, 4, 3});
-  return {rounded(product, element), rounded(delta, element)};
+      contract(queryType, rounded(gradScores, element), {0, 1, 2, 4},
+               op.getKey(), {0, 1, 4, 3});
+  return {rounded(product, element), delta};
 }
 
 Values KernelLowering::lower(AttentionBackwardKeyValueOp op) {
@@ -229,10 +233,10 @@ Values KernelLowering::lower(AttentionBackwardKeyValueOp op) {
         return scores.gradient(
             b, in[0], arith::SubFOp::create(b, in[1], widen(b, in[2])));
       });
-  Value dValue = contract(typeOf(op.getDValue()), weights, {0, 1, 2, 4},
-                          op.getGrad(), {0, 1, 4, 3});
-  Value dKey = contract(typeOf(op.getDKey()), gradScores, {0, 1, 2, 4},
-                        op.getQuery(), {0, 1, 4, 3});
+  Value dValue = contract(typeOf(op.getDValue()), rounded(weights, element),
+                          {0, 1, 2, 4}, op.getGrad(), {0, 1, 4, 3});
+  Value dKey = contract(typeOf(op.getDKey()), rounded(gradScores, element),
+                        {0, 1, 2, 4}, op.getQuery(), {0, 1, 4, 3});
   return {rounded(dKey, element), rounded(dValue, element)};
 }
 

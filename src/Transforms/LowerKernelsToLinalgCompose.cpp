@@ -288,4 +288,37 @@ linalg::GenericOp rearrange(OpBuilder &b, linalg::GenericOp producer,
   return op;
 }
 
+void composeExtract(RewriterBase &rewriter, tensor::ExtractOp extract,
+                    linalg::GenericOp producer) {
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPoint(extract);
+  Location loc = extract.getLoc();
+  Values where(extract.getIndices());
+  IRMapping mapping;
+  for (OpOperand *input : producer.getDpsInputOperands()) {
+    Values at;
+    for (AffineExpr place : producer.getMatchingIndexingMap(input).getResults()) {
+      auto dim = dyn_cast<AffineDimExpr>(place);
+      at.push_back(dim ? where[dim.getPosition()]
+                       : arith::ConstantIndexOp::create(
+                             rewriter, loc,
+                             cast<AffineConstantExpr>(place).getValue())
+                             .getResult());
+    }
+    mapping.map(producer.getMatchingBlockArgument(input),
+                tensor::ExtractOp::create(rewriter, loc, input->get(), at)
+                    .getResult());
+  }
+  for (Operation &inner : producer.getBody()->without_terminator())
+    if (auto index = dyn_cast<linalg::IndexOp>(inner))
+      mapping.map(index.getResult(), where[index.getDim()]);
+    else
+      rewriter.clone(inner, mapping);
+  unsigned number =
+      cast<OpResult>(extract.getTensor()).getResultNumber();
+  Value element =
+      producer.getBody()->getTerminator()->getOperand(number);
+  rewriter.replaceOp(extract, mapping.lookupOrDefault(element));
+}
+
 } // namespace nova::lowering

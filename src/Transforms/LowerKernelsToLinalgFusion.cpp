@@ -12,7 +12,7 @@
 // consumer computes what it used to read) and merge (two generics over one
 // shape become one with the results of both). From the first that applies:
 //
-//   1. the only reader composes its producer;
+//   1. the only reader composes its producer (readers of single elements always do);
 //   2. a reader over the same shape merges with its producer, unless something
 //      else lies between them;
 //   3. generics over one shape that read the same merge; so do reductions;
@@ -122,6 +122,7 @@ private:
   /// Do the loops of both run along the same dimensions of the kernel's space?
   /// Equal extents do not say so: a value stored transposed may be square.
   bool runAlike(linalg::GenericOp a, linalg::GenericOp b) const;
+  void composeExtracts();
   void replace(linalg::GenericOp op, ValueRange values);
   void eraseDead();
   template <typename Fn> bool anyGeneric(Fn fn);
@@ -317,7 +318,27 @@ void Fuser::eraseDead() {
   sortTopologically(&block);
 }
 
+/// Elements that are read one by one, of what nobody stores.
+void Fuser::composeExtracts() {
+  SmallVector<tensor::ExtractOp> pending;
+  block.walk([&](tensor::ExtractOp extract) { pending.push_back(extract); });
+  while (!pending.empty()) {
+    tensor::ExtractOp extract = pending.pop_back_val();
+    auto producer = extract.getTensor().getDefiningOp<linalg::GenericOp>();
+    if (!isElementwise(producer))
+      continue;
+    Operation *before = extract->getPrevNode();
+    Block *home = extract->getBlock();
+    composeExtract(rewriter, extract, producer);
+    for (Operation *op = before ? before->getNextNode() : &home->front(); op; op = op->getNextNode())
+      if (auto more = dyn_cast<tensor::ExtractOp>(op))
+        if (!llvm::is_contained(pending, more))
+          pending.push_back(more);
+  }
+}
+
 void Fuser::run() {
+  composeExtracts();
   auto step = [&] {
     return composeOnce(false) || rearrangeResult() || mergeSiblings() ||
            composeOnce(true);

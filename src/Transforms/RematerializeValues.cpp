@@ -299,6 +299,28 @@ unsigned Round::run() {
   return count;
 }
 
+/// cast(x) to more bits, read only through a reshape that no kernel computes behind ->
+/// cast(reshape(x)): then its readers can do it, and x is what is stored.
+void widenBehindReshapes(func::FuncOp step) {
+  auto isOuter = [](Operation *op) { return isa<ReshapeOp>(op) && !KernelClusters::isInnerView(op); };
+  for (CastOp cast : llvm::make_early_inc_range(step.getBody().front().getOps<CastOp>())) {
+    Value input = cast.getInput(), wide = cast.getResult();
+    if (bytesOf(wide) <= bytesOf(input) || wide.use_empty() || !llvm::all_of(wide.getUsers(), isOuter))
+      continue;
+    for (Operation *user : llvm::make_early_inc_range(wide.getUsers())) {
+      OpBuilder builder(user);
+      Type type = user->getResult(0).getType(), element = getElementTypeOrSelf(input);
+      Operation *reshape = builder.clone(*user);
+      reshape->setOperand(0, input);
+      reshape->getResult(0).setType(mlir::cast<RankedTensorType>(type).clone(element));
+      auto after = CastOp::create(builder, cast.getLoc(), type, reshape->getResult(0));
+      user->replaceAllUsesWith(after);
+      user->erase();
+    }
+    cast.erase();
+  }
+}
+
 struct RematerializeValues : ::nova::impl::RematerializeValuesBase<RematerializeValues> {
   using RematerializeValuesBase::RematerializeValuesBase;
 
@@ -306,6 +328,7 @@ struct RematerializeValues : ::nova::impl::RematerializeValuesBase<Rematerialize
     func::FuncOp step = getOperation();
     if (step.isExternal() || isKernel(step))
       return;
+    widenBehindReshapes(step);
     llvm::DenseSet<Operation *> keep;
     for (int64_t index = 0; index < maxRounds; ++index) {
       Round round(step, keep);

@@ -90,17 +90,21 @@ def attention_graph(b, h, t, d, dtype):
     return ([(x, [b, t, h, d]) for x in "qkvg"], nodes, [("fwd", 0), ("bwd", 0), ("bwd", 1), ("bwd", 2)])
 
 
+def graph_of(problem, role="output"):
+    """The problem as a graph; its results have `role`."""
+    kind, *sizes, dtype = problem
+    make = attention_graph if kind == "attention" else lambda *rest: product_graph(kind, *rest)
+    inputs, nodes, outputs = make(*sizes, dtype)
+    return {"format": "nova.graph", "version": 1, "name": name_of(problem), "producer": {"torch": "2.11.0", "decomposed": False},
+            "inputs": [{"name": n, "role": "input", "path": n, "dtype": dtype, "shape": s} for n, s in inputs],
+            "constants": [], "nodes": nodes,
+            "outputs": [{"ref": n, "role": role, **({"result": r} if r else {})} for n, r in outputs]}
+
+
 def write(arguments):
     arguments.folder.mkdir(parents=True, exist_ok=True)
     for problem in problems(arguments.set):
-        kind, *sizes, dtype = problem
-        make = attention_graph if kind == "attention" else lambda *rest: product_graph(kind, *rest)
-        inputs, nodes, outputs = make(*sizes, dtype)
-        graph = {"format": "nova.graph", "version": 1, "name": name_of(problem), "producer": {"torch": "2.11.0", "decomposed": False},
-                 "inputs": [{"name": n, "role": "input", "path": n, "dtype": dtype, "shape": s} for n, s in inputs],
-                 "constants": [], "nodes": nodes,
-                 "outputs": [{"ref": n, "role": "output", **({"result": r} if r else {})} for n, r in outputs]}
-        (arguments.folder / f"{name_of(problem)}.json").write_text(json.dumps(graph))
+        (arguments.folder / f"{name_of(problem)}.json").write_text(json.dumps(graph_of(problem)))
 
 
 def torch_product(torch, layout, inputs, out):

@@ -12,6 +12,9 @@ lengths   bfloat16 vectors of every length around those of vector registers,
 nothing   what is made of no elements: reductions, products, running sums, scatters
           and gathers along an extent of 0, on the CPU and by simulation of a GPU,
           where a read of one element that is not there is a fault
+gathered  rows less one element of theirs that an index names, of what is computed from
+          memory alone and of what a reduction takes part in, on the CPU and by
+          simulation of a GPU
 running   running sums of rows and columns, short and long, on the CPU and by
           simulation of a GPU; no candidate of theirs spills
 """
@@ -178,6 +181,44 @@ def nothing(novac, folder):
     return count
 
 
+def gathered(novac, folder):
+    rows, columns = 6, 333
+    values = [[(7 * i + 5 * j) % 11 - 5 for j in range(columns)] for i in range(rows)]
+    places = [(100 * i + 3) % columns for i in range(rows)]
+    short = lambda v: struct.unpack("<H", struct.pack("<f", v)[2:])[0]
+    for dtype in ("float32", "bfloat16"):
+        for reduced in (False, True):
+            shape, one = [rows, columns], [rows, 1]
+            nodes = [node("wide", "aten._to_copy.default", [{"ref": "x"}], "float32", shape) | {"kwargs": {"dtype": {"dtype": "float32"}}}]
+            if reduced:
+                nodes += [node("most", "aten.amax.default", [{"ref": "wide"}, [1], True], "float32", one),
+                          node("y", "aten.sub.Tensor", [{"ref": "wide"}, {"ref": "most"}], "float32", shape)]
+            else:
+                nodes += [node("y", "aten.mul.Tensor", [{"ref": "wide"}, 3.0], "float32", shape)]
+            nodes += [node("sum", "aten.sum.dim_IntList", [{"ref": "y"}, [1], True], "float32", one),
+                      node("element", "aten.gather.default", [{"ref": "y"}, 1, {"ref": "i"}], "float32", one),
+                      node("rest", "aten.sub.Tensor", [{"ref": "sum"}, {"ref": "element"}], "float32", one)]
+            graph = {"format": "nova.graph", "version": 1, "name": "gathered", "producer": {}, "constants": [],
+                     "inputs": [{"name": "x", "role": "input", "path": "x", "dtype": dtype, "shape": shape},
+                                {"name": "i", "role": "input", "path": "i", "dtype": "int64", "shape": one}],
+                     "nodes": nodes, "outputs": [{"ref": "rest", "role": "gradient"}]}
+            (folder / "graph.json").write_text(json.dumps(graph))
+            made = [[v - max(row) if reduced else 3 * v for v in row] for row in values]
+            flat = [v for row in values for v in row]
+            data = struct.pack(f"<{len(flat)}f", *flat) if dtype == "float32" else struct.pack(f"<{len(flat)}H", *map(short, flat))
+            write(folder / "in.safetensors", {"in/x": ("F32" if dtype == "float32" else "BF16", shape, data),
+                                              "in/i": ("I64", one, struct.pack(f"<{rows}q", *places)),
+                                              "out/0": ("F32", one, struct.pack(f"<{rows}f", *(sum(row) - row[at] for row, at in zip(made, places))))})
+            for command in (["compile", folder / "graph.json", "--target", "sm_80,host", "--no-cache", "-o", folder / "step.nova"],
+                            ["verify", folder / "step.nova", "--device", "host", "--data", folder / "in.safetensors", "--tolerance", "1e-9"],
+                            ["verify", folder / "step.nova", "--simulate", "--data", folder / "in.safetensors", "--tolerance", "1e-9"]):
+                done = subprocess.run([novac, *map(str, command)], capture_output=True, text=True)
+                if done.returncode:
+                    sys.exit(f"gathered: {dtype}{' less its maximum' if reduced else ''}: novac {command[0]} ended with {done.returncode}\n"
+                             f"{done.stdout}{done.stderr}")
+    return 4
+
+
 def running(novac, folder):
     def sums(values, shape, dim):
         values, inner = list(values), math.prod(shape[dim + 1:])
@@ -226,7 +267,7 @@ def main():
         folder = pathlib.Path(name)
         print(f"{repeated(novac, folder)} places, {lengths(novac, folder)} lengths, "
               f"{nothing(novac, folder)} graphs of nothing, "
-              f"{running(novac, folder)} running sums")
+              f"{gathered(novac, folder)} graphs of gathered elements, {running(novac, folder)} running sums")
 
 
 if __name__ == "__main__":

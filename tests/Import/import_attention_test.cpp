@@ -73,10 +73,8 @@ TEST(Import, Attention) {
        "{}",
        {"bfloat16[2,3,40,16]", "float32[2,3,40,1]", "null", "null", "null",
         "null", "int64[]", "int64[]", "null"},
-       "cast(attention(cast(x0):f32[2,3,40,16], cast(x0):f32[2,3,40,16], "
-       "cast(x0):f32[2,3,40,16]){scale=0.25}#0):bf16[2,3,40,16]\n"
-       "reshape(attention(cast(x0):f32[2,3,40,16], cast(x0):f32[2,3,40,16], "
-       "cast(x0):f32[2,3,40,16]){scale=0.25}#1):f32[2,3,40,1]\n"
+       "attention(x0, x0, x0){scale=0.25}#0\n"
+       "reshape(attention(x0, x0, x0){scale=0.25}#1):f32[2,3,40,1]\n"
        "0:i64[]\n"
        "0:i64[]"},
   });

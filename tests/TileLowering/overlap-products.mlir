@@ -87,3 +87,51 @@ func.func @nn(%a: memref<64x192xf32>, %b: memref<192x64xf32>, %c: memref<64x64xf
   tile.store %acc, %c[%c0, %c0] along [0, 1] bounds [0, 0] : tensor<64x64xf32>, memref<64x64xf32>
   return
 }
+
+// -----
+
+// Several products of a step: they start as soon as what they multiply is there, what is
+// needed first before the rest, and end where somebody needs what they make. Those that
+// start later go on meanwhile. Rings of one depth share their turns.
+// CHECK-LABEL: func.func @several
+// CHECK: scf.for {{.*}} iter_args(%[[SUMS:.*]] = %{{.*}}, %[[SLOT:.*]] = %{{.*}}, %[[PHASE:.*]] = %{{.*}})
+// CHECK: tile.await %[[KEYS:.*]][%[[SLOT]], %[[PHASE]]]
+// CHECK: %[[S:.*]] = tile.dot {{.*}} in_flight
+// CHECK: tile.await %[[VALUES:.*]][%[[SLOT]], %[[PHASE]]]
+// CHECK: %[[G:.*]] = tile.dot {{.*}} in_flight
+// CHECK: %[[ROWS:.*]] = tile.load %arg4
+// CHECK: %[[SETTLED:.*]] = tile.settle %[[S]] {tile.pending = 1 : i64}
+// CHECK: arith.subf %[[SETTLED]]
+// CHECK: %[[GRADIENT:.*]] = tile.settle %[[G]] {tile.pending = 0 : i64}
+// CHECK-NEXT: tile.release %[[VALUES]][%[[SLOT]]]
+// CHECK: %[[W:.*]] = arith.mulf %{{.*}}, %[[GRADIENT]]
+// CHECK: %[[O:.*]] = tile.dot {{.*}}, %[[SUMS]]
+// CHECK-SAME: in_flight
+// CHECK: tile.settle %[[O]] {tile.pending = 0 : i64}
+// CHECK-NEXT: tile.release %[[KEYS]][%[[SLOT]]]
+func.func @several(%q: memref<64x64xbf16>, %k: memref<256x64xbf16>, %v: memref<256x64xbf16>, %g: memref<64x64xbf16>, %l: memref<64xf32>, %o: memref<64x64xf32>) attributes {tile.warps = 4 : i64, tile.stages = 4 : i64, tile.asynchronous} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c256 = arith.constant 256 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %a = tile.load %q[%c0, %c0] along [0, 1] bounds [0, 0] : memref<64x64xbf16> -> tensor<64x64xbf16>
+  %b = tile.load %g[%c0, %c0] along [0, 1] bounds [0, 0] : memref<64x64xbf16> -> tensor<64x64xbf16>
+  %sums = scf.for %j = %c0 to %c256 step %c64 iter_args(%acc = %zero) -> tensor<64x64xf32> {
+    %y = tile.load %v[%j, %c0] along [0, 1] bounds [0, 0] : memref<256x64xbf16> -> tensor<64x64xbf16>
+    %yt = tile.broadcast %y dims [1, 0] : tensor<64x64xbf16> -> tensor<64x64xbf16>
+    %dp = tile.dot %b, %yt, %zero f32 : tensor<64x64xbf16>, tensor<64x64xbf16> -> tensor<64x64xf32>
+    %x = tile.load %k[%j, %c0] along [0, 1] bounds [0, 0] : memref<256x64xbf16> -> tensor<64x64xbf16>
+    %xt = tile.broadcast %x dims [1, 0] : tensor<64x64xbf16> -> tensor<64x64xbf16>
+    %s = tile.dot %a, %xt, %zero f32 : tensor<64x64xbf16>, tensor<64x64xbf16> -> tensor<64x64xf32>
+    %lse = tile.load %l[%c0] along [0] bounds [0] : memref<64xf32> -> tensor<64xf32>
+    %rows = tile.broadcast %lse dims [0] : tensor<64xf32> -> tensor<64x64xf32>
+    %d = arith.subf %s, %rows : tensor<64x64xf32>
+    %e = math.exp %d : tensor<64x64xf32>
+    %w = arith.mulf %e, %dp : tensor<64x64xf32>
+    %h = arith.truncf %w : tensor<64x64xf32> to tensor<64x64xbf16>
+    %next = tile.dot %h, %x, %acc f32 : tensor<64x64xbf16>, tensor<64x64xbf16> -> tensor<64x64xf32>
+    scf.yield %next : tensor<64x64xf32>
+  }
+  tile.store %sums, %o[%c0, %c0] along [0, 1] bounds [0, 0] : tensor<64x64xf32>, memref<64x64xf32>
+  return
+}

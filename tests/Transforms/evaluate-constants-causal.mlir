@@ -32,7 +32,7 @@ func.func @causal(%q: !q, %k: !q, %v: !q) -> (!q, !q) {
 func.func @causal_lowest(%q: tensor<1x1x2x5xf16>) -> tensor<1x1x2x5xf16> {
   %bias = nova.constant dense<[[0.0, -65504.0], [0.0, 0.0]]> : tensor<2x2xf16>
   %o, %lse = nova.attention %q, %q, %q, %bias {scale = 0.5 : f64}
-    : (tensor<1x1x2x5xf16>, tensor<1x1x2x5xf16>, tensor<1x1x2x5xf16>, tensor<2x2xf16>) -> (tensor<1x1x2x5xf16>, tensor<1x1x2xf16>)
+    : (tensor<1x1x2x5xf16>, tensor<1x1x2x5xf16>, tensor<1x1x2x5xf16>, tensor<2x2xf16>) -> (tensor<1x1x2x5xf16>, tensor<1x1x2xf32>)
   return %o : tensor<1x1x2x5xf16>
 }
 

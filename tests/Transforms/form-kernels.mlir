@@ -116,3 +116,31 @@ func.func @square(%x: tensor<4x6xf32>) -> tensor<4x4xf32> attributes {nova.graph
   %y = nova.add %s, %t : (tensor<4x1xf32>, tensor<1x4xf32>) -> tensor<4x4xf32>
   return %y : tensor<4x4xf32>
 }
+
+// -----
+// An element of rows that are computed from memory alone is computed where it is
+// needed, with the sum of its row.
+// CHECK-LABEL: func @element
+// CHECK: nova.launch {{.*}} nodes ["wide", "total", "element", "rest"]
+// CHECK-NOT: nova.launch
+func.func @element(%x: tensor<6x33xbf16>, %i: tensor<6x1xi64>) -> tensor<6x1xf32> attributes {nova.graph = "g"} {
+  %c = nova.cast %x : (tensor<6x33xbf16>) -> tensor<6x33xf32> loc("wide")
+  %s = nova.sum %c {dims = array<i64: 1>, keepdims} : (tensor<6x33xf32>) -> tensor<6x1xf32> loc("total")
+  %g = nova.gather %c, %i {dim = 1 : i64} : (tensor<6x33xf32>, tensor<6x1xi64>) -> tensor<6x1xf32> loc("element")
+  %r = nova.sub %s, %g : (tensor<6x1xf32>, tensor<6x1xf32>) -> tensor<6x1xf32> loc("rest")
+  return %r : tensor<6x1xf32>
+}
+
+// -----
+// One that a reduction takes part in is read from memory, by a kernel of its own.
+// CHECK-LABEL: func @element_of_reduced
+// CHECK: nova.launch {{.*}} nodes ["most", "less", "total"]
+// CHECK: nova.launch {{.*}} nodes ["element", "rest"]
+func.func @element_of_reduced(%x: tensor<6x33xf32>, %i: tensor<6x1xi64>) -> tensor<6x1xf32> attributes {nova.graph = "h"} {
+  %m = nova.max %x {dims = array<i64: 1>, keepdims} : (tensor<6x33xf32>) -> tensor<6x1xf32> loc("most")
+  %d = nova.sub %x, %m : (tensor<6x33xf32>, tensor<6x1xf32>) -> tensor<6x33xf32> loc("less")
+  %s = nova.sum %d {dims = array<i64: 1>, keepdims} : (tensor<6x33xf32>) -> tensor<6x1xf32> loc("total")
+  %g = nova.gather %d, %i {dim = 1 : i64} : (tensor<6x33xf32>, tensor<6x1xi64>) -> tensor<6x1xf32> loc("element")
+  %r = nova.sub %s, %g : (tensor<6x1xf32>, tensor<6x1xf32>) -> tensor<6x1xf32> loc("rest")
+  return %r : tensor<6x1xf32>
+}

@@ -191,6 +191,52 @@ func.func private @attention(%q: tensor<2x3x5x4xf32>, %k: tensor<2x3x7x4xf32>, %
 
 // -----
 
+// Of 16 bits: operands go into products as they are, and what products take of scores is
+// rounded once; all between, and the log-sum-exp, is float32.
+// CHECK-LABEL: func private @attention_bf16
+// CHECK: linalg.generic {{.*}}"reduction"]{{.*}} ins(%arg0, %arg1 : tensor<2x3x5x4xbf16>, tensor<2x3x7x4xbf16>) outs({{.*}}xf32>)
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: arith.extf
+// CHECK-NEXT: arith.extf
+// CHECK-NEXT: arith.mulf
+// CHECK-NEXT: arith.addf
+// CHECK: arith.maximumf {{.*}} : f32
+// CHECK: math.exp {{.*}} : f32
+// CHECK: arith.truncf
+// CHECK: linalg.generic {{.*}}"reduction"]{{.*}} ins(%{{.*}}, %arg2 : tensor<2x3x5x7xbf16>, tensor<2x3x7x6xbf16>) outs({{.*}}xf32>)
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: arith.extf
+// CHECK-NEXT: arith.extf
+// CHECK-NEXT: arith.mulf
+// CHECK-NEXT: arith.addf
+// CHECK: arith.addf {{.*}} : f32
+// CHECK: arith.truncf
+// CHECK: math.log {{.*}} : f32
+func.func private @attention_bf16(%q: tensor<2x3x5x4xbf16>, %k: tensor<2x3x7x4xbf16>, %v: tensor<2x3x7x6xbf16>)
+    -> (tensor<2x3x5x6xbf16> {nova.map = array<i64: 0, 1, 2, -1>}, tensor<2x3x5xf32> {nova.map = array<i64: 0, 1, 2>})
+    attributes {nova.kernel, nova.space = array<i64: 2, 3, 5>} {
+  %o, %l = nova.attention %q, %k, %v {scale = 0.5 : f64, causal} : (tensor<2x3x5x4xbf16>, tensor<2x3x7x4xbf16>, tensor<2x3x7x6xbf16>) -> (tensor<2x3x5x6xbf16>, tensor<2x3x5xf32>)
+  return %o, %l : tensor<2x3x5x6xbf16>, tensor<2x3x5xf32>
+}
+
+// -----
+
+// An element of what is computed in the kernel is computed by itself, of what memory has.
+// CHECK-LABEL: func private @element
+// CHECK: %[[RAW:.*]] = tensor.extract %arg0[%{{.*}}, %{{.*}}] : tensor<6x33xbf16>
+// CHECK: %[[WIDE:.*]] = arith.extf %[[RAW]] : bf16 to f32
+// CHECK: arith.select %{{.*}}, %[[WIDE]], %{{.*}} : f32
+func.func private @element(%x: tensor<6x33xbf16>, %i: tensor<6x1xi64>) -> (tensor<6x1xf32> {nova.map = array<i64: 0, -1>})
+    attributes {nova.kernel, nova.space = array<i64: 6>} {
+  %c = nova.cast %x : (tensor<6x33xbf16>) -> tensor<6x33xf32>
+  %s = nova.sum %c {dims = array<i64: 1>, keepdims} : (tensor<6x33xf32>) -> tensor<6x1xf32>
+  %g = nova.gather %c, %i {dim = 1 : i64} : (tensor<6x33xf32>, tensor<6x1xi64>) -> tensor<6x1xf32>
+  %r = nova.sub %s, %g : (tensor<6x1xf32>, tensor<6x1xf32>) -> tensor<6x1xf32>
+  return %r : tensor<6x1xf32>
+}
+
+// -----
+
 // A look-up is clamped before it reads, and joins its readers.
 // CHECK-LABEL: func private @embedding
 // CHECK: linalg.generic

@@ -422,8 +422,10 @@ void checkAttention(const AttentionCase &c, const std::string &op,
                     const std::vector<std::string> &maps,
                     const std::string &space, const std::string &tile,
                     unsigned biasPosition, SemanticsOptions options) {
+  // Statistics of rows, [B, H, T], are float32 at least.
   auto tensor = [&](const std::string &shape) {
-    return "tensor<" + shape + c.type + ">";
+    bool ofRows = std::count(shape.begin(), shape.end(), 'x') == 3;
+    return "tensor<" + shape + (ofRows && c.type == "bf16" ? "f32" : c.type) + ">";
   };
   std::string arguments, types, names, outTypes, outs;
   std::vector<std::string> all = shapes;

@@ -17,6 +17,25 @@ func.func @factor(%x: tensor<512x256xf32>, %w: tensor<256x512xf32>, %s: tensor<5
 }
 
 // -----
+
+// What is stored is the smaller type, though a reshape that no kernel computes behind
+// stands between the cast and its readers.
+// CHECK-LABEL: func @widened
+// CHECK: %[[Y:.*]] = nova.matmul {{.*}} -> tensor<4x128x512xbf16>
+// CHECK-DAG: %[[ROWS:.*]] = nova.reshape %[[Y]] : (tensor<4x128x512xbf16>) -> tensor<512x512xbf16>
+// CHECK-DAG: nova.cast %[[ROWS]] {nova.recompute}
+// CHECK: return
+func.func @widened(%x: tensor<4x128x256xbf16>, %w: tensor<256x512xbf16>) -> (tensor<512xf32>, tensor<512xf32>)
+    attributes {nova.graph = "g"} {
+  %y = nova.matmul %x, %w : (tensor<4x128x256xbf16>, tensor<256x512xbf16>) -> tensor<4x128x512xbf16>
+  %c = nova.cast %y : (tensor<4x128x512xbf16>) -> tensor<4x128x512xf32>
+  %r = nova.reshape %c : (tensor<4x128x512xf32>) -> tensor<512x512xf32>
+  %a = nova.sum %r {dims = array<i64: 0>} : (tensor<512x512xf32>) -> tensor<512xf32>
+  %b = nova.max %r {dims = array<i64: 1>} : (tensor<512x512xf32>) -> tensor<512xf32>
+  return %a, %b : tensor<512xf32>, tensor<512xf32>
+}
+
+// -----
 // Three values kept for a later kernel come from one that is not kept: keeping
 // that one instead saves two.
 // CHECK-LABEL: func @common_input

@@ -79,6 +79,8 @@ struct ValueDesc {
   /// It is made of whole tiles, not element by element: what it is made of and what
   /// is needed after it is all there at that step.
   bool whole = false;
+  /// It is memory that products alone read, several of them: warpgroups leave it there.
+  bool isOperand = false;
 };
 
 /// Arithmetic on each point along some axes.

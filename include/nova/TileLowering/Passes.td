@@ -9,6 +9,38 @@
 
 include "mlir/Pass/PassBase.td"
 
+def FoldExponents : Pass<"nova-fold-exponents", "mlir::func::FuncOp"> {
+  let summary = "makes exponentials that products round cheap";
+  let description = [{
+    An exponential of float32 that a product takes as a factor, rounded to tf32 or 16
+    bits, or that scales such a product's sums, becomes an approximate `math.exp2`
+    (`fastmath<afn>`: one instruction) of a multiply-add, with the factor before it and
+    what is subtracted scaled by log2(e). A maximum along a dimension is taken before
+    a positive factor is applied: that is exact.
+  }];
+  let dependentDialects = ["::nova::tile::TileDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def GuardSelections : Pass<"nova-guard-selections", "mlir::func::FuncOp"> {
+  let summary = "skips masks of positions on tiles of which they hide nothing";
+  let description = [{
+    In loops. Where a selection between a tile and a constant depends on a comparison
+    of positions (`tile.range`, splats, combinations of comparisons), the first and last
+    positions say whether the whole tile is kept: then a branch goes around it.
+  }];
+  let dependentDialects = ["::nova::tile::TileDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
+def OrderPoints : Pass<"nova-order-points", "mlir::func::FuncOp"> {
+  let summary = "lets blocks with long loops start before those with short ones";
+  let description = [{
+    Where the trip counts of a program's loops depend on the grid point, repeat with some
+    period and rise or fall within it, blocks take the points in order of their length,
+    the longest first.
+  }];
+  let dependentDialects = ["::nova::tile::TileDialect", "::mlir::arith::ArithDialect"];
+}
+
 def SinkTiles : Pass<"nova-sink-tiles", "mlir::func::FuncOp"> {
   let summary = "moves what computes and reads tiles to where they are used first";
   let description = [{

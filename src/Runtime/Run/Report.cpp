@@ -48,17 +48,17 @@ void printText(const Report &report, std::ostream &out) {
   out << "output  role      verdict   of tau   of tau2  of loss  tensor\n";
   for (const Row &r : report.rows) {
     const Measure &m = r.judgement.measure;
-    bool isFloat = rt::isFloat(r.tensor->dtype);
+    bool isFloat = rt::isFloat(r.dtype);
     auto cell = [&](bool there, double value) {
       return padded(there ? fractionText(value) : "-", 9);
     };
     out << padded("out/" + std::to_string(r.index), 8)
-        << padded(r.tensor->role, 10)
+        << padded(r.role, 10)
         << padded(verdictText(r.judgement.verdict), 10)
         << cell(isFloat, m.element) << cell(isFloat, m.norm)
-        << cell(isFloat && r.tensor->role == "loss", m.loss) << r.name;
+        << cell(isFloat && r.role == "loss", m.loss) << r.name;
     if (m.mismatches)
-      out << ": " << m.mismatches << " of " << r.tensor->elements
+      out << ": " << m.mismatches << " of " << r.elements
           << (isFloat ? " NaN or inf where the other is not"
                       : " elements differ");
     out << '\n';
@@ -71,13 +71,13 @@ Json run::toJson(const Report &report) {
   Json rows = Json::array();
   for (const Row &r : report.rows) {
     const Measure &m = r.judgement.measure;
-    bool isLoss = r.tensor->role == "loss";
+    bool isLoss = r.role == "loss";
     rows.push_back(
         {{"output", r.index},
-         {"role", r.tensor->role},
+         {"role", r.role},
          {"tensor", r.name},
-         {"dtype", r.tensor->dtypeName},
-         {"elements", r.tensor->elements},
+         {"dtype", r.dtypeName},
+         {"elements", r.elements},
          {"verdict", r.judgement.verdict == Verdict::Failed
                          ? "fail"
                          : verdictText(r.judgement.verdict)},
@@ -136,9 +136,9 @@ Status run::statusOf(const Report &report) {
       on + std::to_string(failed) + " of " +
       std::to_string(report.rows.size()) +
       " outputs are wrong, the worst out/" + std::to_string(worst.index) +
-      " (" + worst.tensor->role + " " + worst.name + "): element " +
+      " (" + worst.role + " " + worst.name + "): element " +
       std::to_string(m.worst) + " is " +
-      numberText(worst.tensor->dtype, m.got) + ", expected " +
-      numberText(worst.tensor->dtype, m.expected) + "; it uses " +
+      numberText(worst.dtype, m.got) + ", expected " +
+      numberText(worst.dtype, m.expected) + "; it uses " +
       fractionText(m.largest()) + " of the bound");
 }

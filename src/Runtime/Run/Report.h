@@ -22,10 +22,13 @@
 
 namespace nova::run {
 
+/// One output. A report outlives the session that it is of.
 struct Row {
   uint32_t index;
-  const Tensor *tensor;
   std::string name; ///< With updates, of the input that it replaces.
+  std::string role, dtypeName;
+  rt::DType dtype;
+  uint64_t elements;
   Judgement judgement;
 };
 
@@ -57,7 +60,7 @@ struct Report {
   bool anyUpdateTested() const {
     return std::any_of(rows.begin(), rows.end(), [](const Row &r) {
       return r.judgement.verdict == Verdict::Passed &&
-             (r.tensor->role == "update" || r.tensor->role == "gradient");
+             (r.role == "update" || r.role == "gradient");
     });
   }
 };

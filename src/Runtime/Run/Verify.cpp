@@ -65,7 +65,7 @@ Expected<Report> run::judgeStep(Session &session, const Reference &reference,
   for (uint32_t i = 0; i < session.outputs.size(); ++i) {
     const Tensor &t = session.outputs[i];
     report.rows.push_back(
-        {i, &t, nameOf(session, i),
+        {i, nameOf(session, i), t.role, t.dtypeName, t.dtype, t.elements,
          judge(report.column, t.role == "loss", t.dtype, t.elements, (*ours)[i],
                reference[i], before[i])});
   }
