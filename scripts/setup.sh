@@ -53,14 +53,26 @@ install_ptxas() {
   echo "setup: the tests find it; for novac: export CUDA_HOME=$(dirname "$ptxas_folder")"
 }
 
+# PyTorch for the CPU, which the tests of the exporter trace and compare with.
+torch_folder=$root/.tools/torch
+install_torch() {
+  python3 "$root/scripts/install_torch.py" "$torch_folder" || {
+    echo "setup: no PyTorch for the tests of scripts/export_torch.py" >&2
+    return 4
+  }
+}
+
 want_ptxas=no
+want_torch=no
 if [ "${1:-}" = --tests ]; then
+  want_torch=yes
   # The fuzzers.
   packages+=(clang-22 libclang-rt-22-dev)
   if ! have_ptxas; then
     want_ptxas=yes
     packages+=(python3-pip)
   fi
+  python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
 fi
 
 missing=()
@@ -75,6 +87,7 @@ if [ "$want_ptxas" = yes ] && python3 -m pip --version >/dev/null 2>&1; then
 fi
 if [ ${#missing[@]} -eq 0 ]; then
   if [ "$want_ptxas" = yes ]; then install_ptxas; fi
+  if [ "$want_torch" = yes ]; then install_torch; fi
   echo "setup: everything is installed"
   exit 0
 fi
@@ -97,3 +110,4 @@ if ! apt-cache show libmlir-22-dev >/dev/null 2>&1; then
 fi
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
 if [ "$want_ptxas" = yes ]; then install_ptxas; fi
+if [ "$want_torch" = yes ]; then install_torch; fi

@@ -31,8 +31,8 @@ def megabytes(size):
 
 
 def works(folder):
-    rows = ["| graph | nodes | launches | kernels | arena, MB (lower bound) | `host`: largest used fraction of the tolerance |",
-            "|---|---|---|---|---|---|"]
+    rows = ["| graph | nodes | launches (unraised) | kernels (unraised) | remarks | arena, MB (lower bound) | "
+            "`host`: largest used fraction of the tolerance |", "|---|---|---|---|---|---|---|"]
     for path in sorted(folder.glob("verify-*.json")):
         result = json.loads(path.read_text())
         if "largest_used" not in result:
@@ -43,7 +43,8 @@ def works(folder):
                 verdict += f", {result['untested']} untested"
         else:
             verdict = f"FAILS ({result['failed']} outputs)"
-        rows.append(f"| `{result['graph']}` | {result['nodes']} | {result.get('launches', '')} | {result.get('kernels', '')} | "
+        rows.append(f"| `{result['graph']}` | {result['nodes']} | {result.get('launches', '')} ({result.get('launches_plain', '')}) | "
+                    f"{result.get('kernels', '')} ({result.get('kernels_plain', '')}) | {result.get('remarks', '')} | "
                     f"{megabytes(result.get('arena_bytes', 0))} ({megabytes(result.get('arena_lower_bound', 0))}) | {verdict} |")
     if len(rows) == 2:
         sys.exit(f"update_readme: no results in {folder}")

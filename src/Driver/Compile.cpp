@@ -237,6 +237,9 @@ Status driver::checkVerb(const Options &options) {
   if (!options.json) {
     if (!status)
       return status;
+    if (options.nodes)
+      if (Status printed = printNodes(options); !printed)
+        return printed;
     llvm::outs() << compiler.name() << ": can be compiled for ";
     llvm::interleaveComma(options.devices, llvm::outs(),
                           [](const target::Device *device) {

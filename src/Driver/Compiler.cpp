@@ -99,6 +99,7 @@ Status Compiler::runStage(Stage stage, ModuleOp module,
                           const target::Device *device) {
   PipelineOptions pipeline;
   pipeline.noFusion = options.noFusion;
+  pipeline.noRaising = options.noRaising;
   pipeline.precision = options.matmul;
   if (device)
     pipeline.device = device->name;
@@ -236,6 +237,8 @@ Expected<bundle::Bundle> Compiler::build() {
     facts.producer.ptxas = assembler->version();
   facts.producer.options["precision"] = options.matmul;
   facts.producer.options["no_fusion"] = options.noFusion;
+  if (options.noRaising)
+    facts.producer.options["no_raising"] = true;
   facts.numerics.matmul = options.matmul;
   std::optional<bundle::Bundle> result;
   for (const target::Device *device : options.devices) {

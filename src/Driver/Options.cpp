@@ -240,6 +240,10 @@ static constexpr Flag kFlags[] = {
      Category::Output, VerbSet(Verb::Compile), Effect::Neutral,
      text<&Options::depfile>},
 
+    {"nodes", 0, "",
+     "print each node's result, what it becomes, and the kernel that computes it",
+     Category::Output, VerbSet(Verb::Check), Effect::Neutral, flag<&Options::nodes>},
+
     // --- code generation
     {"target", 0, "T,...",
      "chips (sm_80 sm_86 sm_89 sm_90a sm_100a sm_120a), devices (see `novac "
@@ -254,6 +258,9 @@ static constexpr Flag kFlags[] = {
     {"no-fusion", 0, "", "one kernel per operation", Category::Codegen,
      VerbSet(Verb::Compile, Verb::Check, Verb::Explain), Effect::OutputChanging, flag<&Options::noFusion>,
      [](const Options &o) { return std::string(o.noFusion ? "1" : "0"); }},
+    {"no-raising", 0, "", "composites stay in the parts that the graph has", Category::Codegen,
+     VerbSet(Verb::Compile, Verb::Check, Verb::Explain), Effect::OutputChanging, flag<&Options::noRaising>,
+     [](const Options &o) { return std::string(o.noRaising ? "1" : "0"); }},
     {"device-profile", 0, "FILE", "a device beside those of the table",
      Category::Codegen, VerbSet(Verb::Compile), Effect::OutputChanging,
      text<&Options::deviceProfile>,

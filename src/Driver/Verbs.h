@@ -18,6 +18,8 @@ namespace nova::driver {
 /// message has been printed already.
 Status compileVerb(const Options &options);
 Status checkVerb(const Options &options);
+/// What `check --nodes` prints, after the graph was found to be compilable.
+Status printNodes(const Options &options);
 Status inspectVerb(const Options &options);
 Status runVerb(const Options &options);
 Status verifyVerb(const Options &options);

@@ -137,6 +137,9 @@ ResolvedView nova::resolveView(Value value) {
       return resolved;
     }
   }
+  // No elements lie anywhere; an offset could be beyond a base without bytes.
+  if (llvm::is_contained(resolved.view->shape, 0))
+    resolved.view->offset = 0;
   return resolved;
 }
 

@@ -54,14 +54,15 @@ static void cleanUp(OpPassManager &manager) {
   manager.addPass(createCSEPass());
 }
 
-static void buildSimplified(OpPassManager &manager) {
+static void buildSimplified(OpPassManager &manager, const PipelineOptions &options) {
   // Must run before anything evaluates or matches: producers leave chains of
   // detach, view and equal subexpressions, which no pattern should have to see.
   cleanUp(manager);
   // Must run before raising: a mask that is proven causal leaves its attention,
   // and labels or positions become constants that losses are recognised by.
   manager.addNestedPass<func::FuncOp>(createEvaluateConstants());
-  manager.addNestedPass<func::FuncOp>(createRaiseComposites());
+  if (!options.noRaising)
+    manager.addNestedPass<func::FuncOp>(createRaiseComposites());
   cleanUp(manager);
 }
 
@@ -69,6 +70,9 @@ static void buildFused(OpPassManager &manager, const PipelineOptions &options) {
   // Must run after raising, which recognises composites whole: what is split
   // here is what no later pass needs to see whole.
   manager.addNestedPass<func::FuncOp>(createDecomposeComposites());
+  // Must run after the last pass that computes with constants by their type, and
+  // before kernels form: arithmetic there has no signs.
+  manager.addNestedPass<func::FuncOp>(createRetypeUnsigned());
   cleanUp(manager);
   // Must run after the last pattern that adds or moves a view, and before
   // kernels form: their arguments are strided views.
@@ -90,7 +94,7 @@ void nova::buildStage(OpPassManager &manager, const PipelineOptions &options,
                       Stage stage) {
   switch (stage) {
   case Stage::Simplified:
-    return buildSimplified(manager);
+    return buildSimplified(manager, options);
   case Stage::Fused:
     return buildFused(manager, options);
   case Stage::Configured: {

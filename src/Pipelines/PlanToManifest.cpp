@@ -13,6 +13,7 @@
 #include "nova/Transforms/KernelCosts.h"
 #include "nova/Transforms/KernelGroups.h"
 #include "nova/Transforms/Plan.h"
+#include "nova/Transforms/RetypeUnsigned.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -44,6 +45,8 @@ static void describeTensor(bundle::TensorDesc &desc, RankedTensorType type, Dict
   desc.role = stringAttr(attrs, attr::role);
   desc.path = stringAttr(attrs, attr::path);
   desc.dtype = dtypeName(type.getElementType());
+  if (attrs && attrs.contains(attr::isUnsigned))
+    desc.dtype = "u" + desc.dtype;
   desc.shape.assign(type.getShape().begin(), type.getShape().end());
   auto strides = attrs ? attrs.getAs<DenseI64ArrayAttr>(attr::strides) : DenseI64ArrayAttr();
   if (strides)

@@ -171,7 +171,19 @@ KernelClusters::Solo KernelClusters::alone(Operation *op) const {
         fromMemory(Cluster::Kind::Sealed,
                    llvm::to_vector(llvm::seq<int64_t>(0, o.getIndices().size())));
       })
-      .Case<IndexOp, PadOp>([&](auto) { alongResult(Cluster::Kind::Open, "gather"); })
+      .Case([&](IndexOp) { alongResult(Cluster::Kind::Open, "gather"); })
+      .Case([&](PadOp o) {
+        // Numbers that the kernel makes itself have no memory to be read from:
+        // they are put between the padding, whole.
+        if (!isa_and_nonnull<IotaOp>(resolveView(o.getInput()).base.getDefiningOp()))
+          return alongResult(Cluster::Kind::Open, "gather");
+        SmallVector<int64_t> padded;
+        for (int64_t d = 0; d < (int64_t)result.size(); ++d)
+          if (o.getLow()[d] != 0 || o.getHigh()[d] != 0)
+            padded.push_back(d);
+        fromMemory(Cluster::Kind::Sealed, padded);
+        c.role = "gather";
+      })
       .Case([&](GatherOp) {
         alongResult(Cluster::Kind::Open, "gather");
         solo.operands[1] = identityBinding(result);

@@ -114,6 +114,8 @@ def verdict(done):
         report = report.get("targets", [report])[0]  # one each where they are simulated
         if done.returncode == 0:
             return report["largest_used"], report["column"], None
+        if "outputs" not in report:
+            return None, None, json.dumps(report)
         bad = [output for output in report["outputs"] if output["verdict"] not in ("pass", "untested")]
         return None, report["column"], f"{len(bad)} outputs differ, the first is {json.dumps(bad[0]) if bad else '?'}"
     return None, None, (done.stderr.strip() or "?")

@@ -31,6 +31,15 @@ def main():
             target = json.loads(compiled.stdout)["targets"][0]
             result |= {"nodes": nodes, "launches": target["launches"], "kernels": target["kernels"],
                        "arena_bytes": target["arena_bytes"], "arena_lower_bound": target["arena_lower_bound"]}
+            # The same without raising, and how much the passes have to say.
+            plain = subprocess.run([arguments.novac, "compile", arguments.graph, "-o", folder + "/plain.nova", "--target", "host",
+                                    "--no-cache", "--no-raising", "--json"], capture_output=True, text=True)
+            if plain.returncode == 0:
+                target = json.loads(plain.stdout)["targets"][0]
+                result |= {"launches_plain": target["launches"], "kernels_plain": target["kernels"]}
+            explained = subprocess.run([arguments.novac, "compile", arguments.graph, "-o", folder + "/plain.nova", "--target",
+                                        "host", "--no-cache", "--explain"], capture_output=True, text=True)
+            result["remarks"] = sum(line.startswith("remark: ") for line in (explained.stdout + explained.stderr).splitlines())
             verified = subprocess.run([arguments.novac, "verify", bundle, "--data", arguments.data, "--json"],
                                       capture_output=True, text=True)
             sys.stderr.write(verified.stderr)

@@ -43,7 +43,9 @@ INSTANTIATE_TEST_SUITE_P(
     All, RepositoryGraphs,
     ::testing::Values("format_corners", "lm_head_small", "mlp_mnist",
                       "mlp_mnist_adamw_core", "gpt2_tiny", "gpt2_tiny_core",
-                      "gpt2_tiny_eagerattn", "gpt2_124m_b8"),
+                      "gpt2_tiny_eagerattn", "gpt2_124m_b8",
+                      "llama_tiny", "vit_tiny", "gpt2_small_bf16",
+                      "gpt2_124m_b8_bf16"),
     [](const auto &info) { return std::string(info.param); });
 
 TEST(Locations, NameTheNodeAndItsPath) {

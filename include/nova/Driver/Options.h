@@ -91,6 +91,8 @@ struct Options {
   std::vector<std::string> targets;
   std::string precision;
   bool noFusion = false;
+  bool noRaising = false;
+  bool nodes = false;
   std::string deviceProfile, schedules, ptxas;
 
   std::optional<unsigned> jobs;

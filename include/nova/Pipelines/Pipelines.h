@@ -58,6 +58,8 @@ inline constexpr Stage kLastStage = Stage::Plan;
 struct PipelineOptions {
   /// One kernel per operation.
   bool noFusion = false;
+  /// Composites stay in the parts that the graph has.
+  bool noRaising = false;
   /// Row of the device table that schedules are made for.
   std::string device = "x86-64-v3";
   /// How float32 operands enter products: "f32", "tf32", "bf16".

@@ -61,6 +61,17 @@ def DecomposeComposites : Pass<"nova-decompose-composites", "::mlir::func::FuncO
   }];
 }
 
+def RetypeUnsigned : Pass<"nova-retype-unsigned", "::mlir::func::FuncOp"> {
+  let summary = "Compute with unsigned integers as the signless ones that kernels have";
+  let description = [{
+    A uint8 becomes an i8 of the same bits. What is the same of both (sums,
+    products, bitwise operations, movement) stays; comparisons, extremes,
+    divisions and casts to a wider type are of the value zero-extended to i32.
+    Arguments and results of the step keep their meaning in the attribute
+    `nova.unsigned`.
+  }];
+}
+
 def AssignLayouts : Pass<"nova-assign-layouts", "::mlir::func::FuncOp"> {
   let summary = "Give every chain of views a strided form";
   let description = [{
