@@ -10,6 +10,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace nova;
 using namespace nova::tile;
@@ -19,6 +21,19 @@ static constexpr StringLiteral kSharedSymbol = "nova_shared";
 
 static bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 static Type elementOf(Value tile) { return cast<RankedTensorType>(tile.getType()).getElementType(); }
+
+/// Bytes from a memref's first element to the end of its last one; 0: none, or no memref.
+static int64_t spanBytes(Value memory) {
+  auto type = dyn_cast<MemRefType>(memory.getType());
+  if (!type || llvm::is_contained(type.getShape(), 0))
+    return 0;
+  SmallVector<int64_t> strides;
+  int64_t offset, elements = 1;
+  (void)type.getStridesAndOffset(strides, offset);
+  for (auto [extent, stride] : llvm::zip_equal(type.getShape(), strides))
+    elements += (extent - 1) * stride;
+  return elements * std::max<int64_t>(1, type.getElementTypeBitWidth() / 8);
+}
 
 ThreadEmitter::ThreadEmitter(func::FuncOp program, int64_t warps)
     : program(program), warps(warps), builder(program.getContext()), entry(program.getContext()),
@@ -61,8 +76,10 @@ FailureOr<LLVM::LLVMFuncOp> ThreadEmitter::run() {
     kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(residentBlocks));
   for (unsigned i = 0; i < parameters.size() && !isTable; ++i) {
     auto alignment = program.getArgAttrOfType<IntegerAttr>(i, tile::attr::alignment);
-    kernel.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
-                      builder.getI64IntegerAttr(alignment ? alignment.getInt() : 16));
+    // LLVM joins loads up to the alignment that it knows, the last ones with what lies
+    // behind them: it is told no more than divides the memory.
+    int64_t known = std::gcd(alignment ? alignment.getInt() : 16, spanBytes(program.getArgument(i)));
+    kernel.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(known));
   }
   Block *block = kernel.addEntryBlock(builder);
   builder.setInsertionPointToStart(block);

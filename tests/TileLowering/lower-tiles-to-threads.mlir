@@ -180,3 +180,16 @@ func.func @members(%s: memref<f32>, %a: memref<4096xf32>, %b: memref<1000xf32>, 
   tile.store %u, %to[%i] along [0] bounds [1] : tensor<1024xf32>, memref<?xf32, strided<[1]>>
   return
 }
+
+// -----
+
+// LLVM may join loads up to the alignment of an argument, the last ones with what lies
+// behind the memory: it is told no more than divides that.
+// CHECK-LABEL: llvm.func @three
+// CHECK-SAME: %arg0: !llvm.ptr<1> {llvm.align = 4 : i64}, %arg1: !llvm.ptr<1> {llvm.align = 16 : i64}
+func.func @three(%a: memref<3xf32>, %b: memref<8xf32>) attributes {tile.warps = 1 : i64} {
+  %c0 = arith.constant 0 : index
+  %x = tile.load %a[%c0] along [] bounds [] : memref<3xf32> -> tensor<f32>
+  tile.store %x, %b[%c0] along [] bounds [] : tensor<f32>, memref<8xf32>
+  return
+}
