@@ -106,14 +106,19 @@ static mlir::Value along(Call &call, ArrayRef<mlir::Value> values,
   return scalar ? call.reshape(result, {}) : result;
 }
 
+/// The dimension of a softmax computed from `type`.
+static FailureOr<int64_t> softmaxDim(Call &call, DType type) {
+  if (!graph::isFloating(type))
+    return call.failAt("self", "got " + Twine(dtypeName(type).data()) +
+                                   ", expected floating numbers");
+  return call.dim("dim", rankOf(call.tensor("self")));
+}
+
 /// Softmax computed from `type`, given in `result`.
 template <typename Op>
 static LogicalResult softmax(Call &call, DType type, DType result) {
   mlir::Value x = call.cast(call.tensor("self"), type);
-  if (!graph::isFloating(type))
-    return call.failAt("self", "got " + Twine(dtypeName(type).data()) +
-                                   ", expected floating numbers");
-  auto dim = call.dim("dim", rankOf(x));
+  auto dim = softmaxDim(call, type);
   if (failed(dim))
     return failure();
   return call.result(call.cast(
@@ -134,10 +139,7 @@ static LogicalResult importSafeSoftmax(Call &call) {
   mlir::Value x = call.tensor("self");
   DType type = call.dtype("dtype").value_or(dtypeOf(x)),
         math = computeType(type);
-  if (!graph::isFloating(type))
-    return call.failAt("self", "got " + Twine(dtypeName(type).data()) +
-                                   ", expected floating numbers");
-  auto dim = call.dim("dim", rankOf(x));
+  auto dim = softmaxDim(call, type);
   if (failed(dim))
     return failure();
   x = call.cast(call.cast(x, type), math);

@@ -85,6 +85,16 @@ static mlir::Value replaceRows(Call &call, mlir::Value x, mlir::Value source,
   return call.transpose(put, back);
 }
 
+/// `what` the source is put in the place of has the shape `expected`.
+static LogicalResult checkSource(Call &call, ArrayRef<int64_t> expected,
+                                 StringRef what) {
+  ArrayRef<int64_t> got = shapeOf(call.tensor("src"));
+  if (got == expected)
+    return success();
+  return call.failAt("src", "got " + shapeText(got) + ", expected the " + what +
+                                "'s shape " + shapeText(expected));
+}
+
 static LogicalResult importSliceScatter(Call &call) {
   mlir::Value x = call.tensor("self"), source = call.tensor("src");
   auto dim = cutDim(call, x);
@@ -95,10 +105,8 @@ static LogicalResult importSliceScatter(Call &call) {
     return failure();
   SmallVector<int64_t> expected(shapeOf(x));
   expected[*dim] = rows->size;
-  if (shapeOf(source) != ArrayRef<int64_t>(expected))
-    return call.failAt("src", "got " + shapeText(shapeOf(source)) +
-                                  ", expected the slice's shape " +
-                                  shapeText(expected));
+  if (failed(checkSource(call, expected, "slice")))
+    return failure();
   return call.result(replaceRows(call, x, source, *dim, *rows));
 }
 
@@ -122,10 +130,8 @@ static LogicalResult importSelectScatter(Call &call) {
     return failure();
   SmallVector<int64_t> expected(shapeOf(x));
   expected.erase(expected.begin() + *dim);
-  if (shapeOf(source) != ArrayRef<int64_t>(expected))
-    return call.failAt("src", "got " + shapeText(shapeOf(source)) +
-                                  ", expected the row's shape " +
-                                  shapeText(expected));
+  if (failed(checkSource(call, expected, "row")))
+    return failure();
   return call.result(replaceRows(call, x, call.unsqueeze(source, *dim), *dim,
                                  Rows{*index, 1, 1}));
 }

@@ -66,24 +66,16 @@ static LogicalResult importIsNan(Call &call) {
   return call.result(call.compare(ComparePredicate::ne, x, x));
 }
 
-static LogicalResult importIsInf(Call &call) {
+/// How |x| compares with infinity; of whole numbers it is known.
+template <ComparePredicate predicate>
+static LogicalResult compareWithInfinity(Call &call) {
   mlir::Value x = call.tensor("self");
   if (!graph::isFloating(dtypeOf(x)))
-    return call.result(call.splat(0, DType::Bool, shapeOf(x)));
+    return call.result(call.splat(predicate == ComparePredicate::lt,
+                                  DType::Bool, shapeOf(x)));
   mlir::Value infinity =
       call.splat(std::numeric_limits<double>::infinity(), dtypeOf(x));
-  return call.result(
-      call.compare(ComparePredicate::eq, call.emit<AbsOp>({x}), infinity));
-}
-
-static LogicalResult importIsFinite(Call &call) {
-  mlir::Value x = call.tensor("self");
-  if (!graph::isFloating(dtypeOf(x)))
-    return call.result(call.splat(1, DType::Bool, shapeOf(x)));
-  mlir::Value infinity =
-      call.splat(std::numeric_limits<double>::infinity(), dtypeOf(x));
-  return call.result(
-      call.compare(ComparePredicate::lt, call.emit<AbsOp>({x}), infinity));
+  return call.result(call.compare(predicate, call.emit<AbsOp>({x}), infinity));
 }
 
 /// -1, 0 or 1; of NaN 0, as in PyTorch.
@@ -229,8 +221,8 @@ llvm::ArrayRef<OpEntry> importer::unaryTable() {
       {"aten.bitwise_not.default", self, "", importBitwiseNot},
       {"aten.logical_not.default", self, "", importLogicalNot},
       {"aten.isnan.default", self, "", importIsNan},
-      {"aten.isinf.default", self, "", importIsInf},
-      {"aten.isfinite.default", self, "", importIsFinite},
+      {"aten.isinf.default", self, "", compareWithInfinity<ComparePredicate::eq>},
+      {"aten.isfinite.default", self, "", compareWithInfinity<ComparePredicate::lt>},
       {"aten.sign.default", self, "", importSign},
       {"aten.floor.default", self, "", whole<FloorDivOp, false>},
       {"aten.ceil.default", self, "", whole<FloorDivOp, true>},

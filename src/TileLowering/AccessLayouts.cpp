@@ -88,6 +88,11 @@ int64_t nova::tile::knownDivisor(Value index) {
   return 1;
 }
 
+Value nova::tile::throughSplat(Value value) {
+  auto splat = value.getDefiningOp<SplatOp>();
+  return splat ? splat.getValue() : value;
+}
+
 int64_t nova::tile::argumentAlignment(Value memory) {
   if (auto select = memory.getDefiningOp<SelectOp>()) {
     int64_t alignment = 0;

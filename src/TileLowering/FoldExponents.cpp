@@ -30,6 +30,8 @@
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
 
+#include <numbers>
+
 namespace nova {
 #define GEN_PASS_DEF_FOLDEXPONENTS
 #include "nova/TileLowering/Passes.h.inc"
@@ -39,14 +41,10 @@ using namespace mlir;
 using namespace nova;
 using namespace nova::tile;
 
-static constexpr double kLog2e = 1.4426950408889634;
-
 /// The value of every element of a tile, or of a scalar.
 static std::optional<APFloat> constantOf(Value value) {
-  if (auto splat = value.getDefiningOp<SplatOp>())
-    value = splat.getValue();
   APFloat number(0.0);
-  if (!matchPattern(value, m_ConstantFloat(&number)))
+  if (!matchPattern(throughSplat(value), m_ConstantFloat(&number)))
     return std::nullopt;
   return number;
 }
@@ -170,11 +168,11 @@ void Folding::fold(math::ExpOp exponential) {
   Value exponent;
   if (auto difference = argument.getDefiningOp<arith::SubFOp>()) {
     Scaled left = peel(difference.getLhs());
-    Value factor = constantTile(argument.getType(), left.factor * kLog2e);
-    exponent = math::FmaOp::create(builder, loc, left.base, factor, times(difference.getRhs(), -kLog2e));
+    Value factor = constantTile(argument.getType(), left.factor * std::numbers::log2e);
+    exponent = math::FmaOp::create(builder, loc, left.base, factor, times(difference.getRhs(), -std::numbers::log2e));
   } else {
     Scaled whole = peel(argument);
-    exponent = times(whole.base, whole.factor * kLog2e);
+    exponent = times(whole.base, whole.factor * std::numbers::log2e);
   }
   auto result = math::Exp2Op::create(builder, loc, exponent, arith::FastMathFlags::afn);
   exponential.replaceAllUsesWith(result.getResult());

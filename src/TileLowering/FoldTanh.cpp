@@ -10,20 +10,23 @@
 //   1 + tanh(x) = 2 s,   1 - tanh(x)^2 = 4 s (1 - s)
 //
 // e is one instruction after a multiplication, ex2.approx (PTX ISA 8.0, 9.7.3.20: 2 ulp),
-// and s one after an addition, rcp.approx (9.7.3.12: 1 ulp); tanh itself, accurate near zero too, is a rational function of some
-// twenty. Errors: the rounded product moves e by a factor of 1 +- |x| 2^-22, which s sees
-// times e / (1 + e); so 2 s is wrong by less than 2^-22 for any x, and by few ulp of
-// itself where it is small, for which 1 + tanh(x) has no bits left. Where e overflows, s
-// is 0, and so are both.
+// and s one after an addition, rcp.approx (9.7.3.12: 1 ulp); tanh itself, accurate near
+// zero too, is a rational function of some twenty. Errors: the rounded product moves e by
+// a factor of 1 +- |x| 2^-22, which s sees times e / (1 + e); so 2 s is wrong by less than
+// 2^-22 for any x, and by few ulp of itself where it is small, for which 1 + tanh(x) has
+// no bits left. Where e overflows, s is 0, and so are both.
 //
 //===----------------------------------------------------------------------===//
-#include "nova/Tile/Tile.h"
+#include "Layouts.h"
+
 #include "nova/TileLowering/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
+
+#include <numbers>
 
 namespace nova {
 #define GEN_PASS_DEF_FOLDTANH
@@ -34,14 +37,8 @@ using namespace mlir;
 using namespace nova;
 using namespace nova::tile;
 
-static constexpr double kLog2e = 1.4426950408889634;
-
 /// One in every element of a tile, or a scalar one.
-static bool isOne(Value value) {
-  if (auto splat = value.getDefiningOp<SplatOp>())
-    value = splat.getValue();
-  return matchPattern(value, m_OneFloat());
-}
+static bool isOne(Value value) { return matchPattern(throughSplat(value), m_OneFloat()); }
 
 /// What is left of `op`, a sum of one and something, or null.
 static Value besideOne(arith::AddFOp op) {
@@ -90,7 +87,8 @@ static void fold(math::TanhOp tangent) {
     Value scalar = arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(number));
     return isa<RankedTensorType>(type) ? SplatOp::create(builder, loc, type, scalar).getResult() : scalar;
   };
-  Value one = constant(1), exponent = arith::MulFOp::create(builder, loc, tangent.getOperand(), constant(-2 * kLog2e));
+  Value one = constant(1);
+  Value exponent = arith::MulFOp::create(builder, loc, tangent.getOperand(), constant(-2 * std::numbers::log2e));
   Value e = math::Exp2Op::create(builder, loc, exponent, arith::FastMathFlags::afn);
   Value sum = arith::AddFOp::create(builder, loc, one, e);
   // Of one at least: its reciprocal is never a denormal's.

@@ -122,11 +122,7 @@ Value Guard::all(Value condition, bool wanted) {
   }
 }
 
-static bool isConstantTile(Value value) {
-  if (auto splat = value.getDefiningOp<SplatOp>())
-    value = splat.getValue();
-  return matchPattern(value, m_Constant());
-}
+static bool isConstantTile(Value value) { return matchPattern(throughSplat(value), m_Constant()); }
 
 static void guard(arith::SelectOp select) {
   auto type = dyn_cast<RankedTensorType>(select.getType());

@@ -48,6 +48,9 @@ int64_t argumentAlignment(mlir::Value memory);
 /// A number that divides `index` (an SSA value of index type); 0 for zero.
 int64_t knownDivisor(mlir::Value index);
 
+/// The element that a tile.splat repeats; of anything else the value itself.
+mlir::Value throughSplat(mlir::Value value);
+
 /// The layout in which a block of `warps` warps makes this access best.
 LinearLayout accessLayout(const Access &access, int64_t warps);
 

@@ -71,10 +71,18 @@ static std::optional<int64_t> valueAt(Value value, int64_t point) {
   return std::nullopt;
 }
 
-/// Steps of the program's loops at each point; empty if they are not known.
+/// Steps of the program's loops at each point, but for those that are as many at all;
+/// empty if they are not known, or there are no others.
 static std::vector<int64_t> lengths(func::FuncOp program, int64_t points) {
-  std::vector<int64_t> steps(points, 0);
+  SmallVector<scf::ForOp> loops;
   for (auto loop : program.getBody().front().getOps<scf::ForOp>())
+    if (!llvm::all_of(ValueRange{loop.getLowerBound(), loop.getUpperBound(), loop.getStep()},
+                      [](Value bound) { return matchPattern(bound, m_Constant()); }))
+      loops.push_back(loop);
+  if (loops.empty())
+    return {};
+  std::vector<int64_t> steps(points, 0);
+  for (scf::ForOp loop : loops)
     for (int64_t point = 0; point < points; ++point) {
       auto from = valueAt(loop.getLowerBound(), point), to = valueAt(loop.getUpperBound(), point),
            step = valueAt(loop.getStep(), point);

@@ -12,10 +12,9 @@ using namespace nova::tile;
 
 static RankedTensorType tileType(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-static Value toTF32(OpBuilder &builder, Location loc, Value word) {
-  return assembly(builder, loc, builder.getI32Type(), word, "cvt.rna.tf32.f32 $0, $1;", "=r,r",
-                  /*sideEffects=*/false)
-      .getResult(0);
+Value nova::tile::roundToTf32(OpBuilder &builder, Location loc, Value word, bool warpgroups) {
+  StringRef text = warpgroups ? "cvt.rn.tf32.f32 $0, $1;" : "cvt.rna.tf32.f32 $0, $1;";
+  return assembly(builder, loc, builder.getI32Type(), word, text, "=r,r", /*sideEffects=*/false).getResult(0);
 }
 
 LogicalResult ThreadEmitter::emitDot(DotOp op) {
@@ -108,7 +107,7 @@ LogicalResult ThreadEmitter::emitDot(DotOp op) {
   auto word = [&](ProductOperand &operand, int64_t side, int64_t at) -> Value {
     Value bits = operand.word(side, at, depth, columnBlocks);
     if (!half)
-      return toTF32(builder, loc, bits);
+      return roundToTf32(builder, loc, bits, /*warpgroups=*/false);
     if (types == NVVM::MMATypes::f16) // the op's spelling of such a word
       return LLVM::BitcastOp::create(builder, loc, VectorType::get({2}, element), bits);
     return bits;

@@ -53,6 +53,11 @@ private:
   std::map<std::pair<int64_t, int64_t>, mlir::Value> words;
 };
 
+/// The bits of a float32 rounded to TF32, to nearest. Where there are warpgroups
+/// (compute capability 9.0) by `cvt.rn`, one instruction; `cvt.rna`, which all have, is
+/// four there.
+mlir::Value roundToTf32(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value word, bool warpgroups);
+
 } // namespace nova::tile
 
 #endif // NOVA_SRC_TILELOWERING_PRODUCTOPERAND_H

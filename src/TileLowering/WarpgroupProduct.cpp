@@ -76,12 +76,6 @@ Value ThreadEmitter::descriptor(const SharedTile &tile, bool kInner, ArrayRef<in
       arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(constant)));
 }
 
-/// One instruction (F2FP.TF32) from compute capability 9.0 on; `cvt.rna`, which others
-/// have too, is four there.
-static Value toTf32(OpBuilder &builder, Location loc, Value word) {
-  return assembly(builder, loc, builder.getI32Type(), word, "cvt.rn.tf32.f32 $0, $1;", "=r,r", false).getResult(0);
-}
-
 SharedTile ThreadEmitter::stageInPanels(Value source, bool transposed, int64_t base,
                                         SmallVectorImpl<std::function<void()>> &writes) {
   LinearLayout layout = layoutOf(source);
@@ -97,18 +91,12 @@ SharedTile ThreadEmitter::stageInPanels(Value source, bool transposed, int64_t b
       for (Value &value : values) {
         auto i32 = builder.getI32Type();
         Value bits = LLVM::BitcastOp::create(builder, loc, i32, value);
-        bits = toTf32(builder, loc, bits);
+        bits = roundToTf32(builder, loc, bits, /*warpgroups=*/true);
         value = LLVM::BitcastOp::create(builder, loc, element, bits);
       }
     storeTurned(values, layout, order, tile);
   });
   return tile;
-}
-
-static bool isZeroTile(Value value) {
-  if (auto splat = value.getDefiningOp<SplatOp>())
-    value = splat.getValue();
-  return matchPattern(value, m_PosZeroFloat());
 }
 
 LogicalResult ThreadEmitter::emitWarpgroupDot(DotOp op) {
@@ -212,7 +200,7 @@ LogicalResult ThreadEmitter::emitWarpgroupDot(DotOp op) {
 
   // Sums that start at zero need no registers before the first instruction, which then
   // does not add.
-  bool adds = !isZeroTile(op.getAccumulator());
+  bool adds = !matchPattern(throughSplat(op.getAccumulator()), m_PosZeroFloat());
 
   auto i32 = builder.getI32Type();
   auto f32 = builder.getF32Type();
@@ -220,7 +208,7 @@ LogicalResult ThreadEmitter::emitWarpgroupDot(DotOp op) {
   SmallVector<Value> fragments; // of the left operand, alive until the products end
   auto leftWord = [&](int64_t row, int64_t at) -> Value {
     Value word = held->word(row, at, depth, {});
-    return tf32 ? toTf32(builder, loc, word) : word;
+    return tf32 ? roundToTf32(builder, loc, word, /*warpgroups=*/true) : word;
   };
   SmallVector<int64_t> order; // of `sums`, as the instructions take them
   // The instructions of some rows as one piece of assembly, for all of k: nothing may

@@ -288,13 +288,15 @@ linalg::GenericOp rearrange(OpBuilder &b, linalg::GenericOp producer,
   return op;
 }
 
-void composeExtract(RewriterBase &rewriter, tensor::ExtractOp extract,
-                    linalg::GenericOp producer) {
+SmallVector<tensor::ExtractOp> composeExtract(RewriterBase &rewriter,
+                                              tensor::ExtractOp extract,
+                                              linalg::GenericOp producer) {
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPoint(extract);
   Location loc = extract.getLoc();
   Values where(extract.getIndices());
   IRMapping mapping;
+  SmallVector<tensor::ExtractOp> reads;
   for (OpOperand *input : producer.getDpsInputOperands()) {
     Values at;
     for (AffineExpr place : producer.getMatchingIndexingMap(input).getResults()) {
@@ -305,20 +307,23 @@ void composeExtract(RewriterBase &rewriter, tensor::ExtractOp extract,
                              cast<AffineConstantExpr>(place).getValue())
                              .getResult());
     }
+    reads.push_back(
+        tensor::ExtractOp::create(rewriter, loc, input->get(), at));
     mapping.map(producer.getMatchingBlockArgument(input),
-                tensor::ExtractOp::create(rewriter, loc, input->get(), at)
-                    .getResult());
+                reads.back().getResult());
   }
   for (Operation &inner : producer.getBody()->without_terminator())
     if (auto index = dyn_cast<linalg::IndexOp>(inner))
       mapping.map(index.getResult(), where[index.getDim()]);
-    else
-      rewriter.clone(inner, mapping);
+    else if (auto read = dyn_cast<tensor::ExtractOp>(
+                 rewriter.clone(inner, mapping)))
+      reads.push_back(read);
   unsigned number =
       cast<OpResult>(extract.getTensor()).getResultNumber();
   Value element =
       producer.getBody()->getTerminator()->getOperand(number);
   rewriter.replaceOp(extract, mapping.lookupOrDefault(element));
+  return reads;
 }
 
 } // namespace nova::lowering

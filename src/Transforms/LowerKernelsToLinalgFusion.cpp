@@ -327,13 +327,7 @@ void Fuser::composeExtracts() {
     auto producer = extract.getTensor().getDefiningOp<linalg::GenericOp>();
     if (!isElementwise(producer))
       continue;
-    Operation *before = extract->getPrevNode();
-    Block *home = extract->getBlock();
-    composeExtract(rewriter, extract, producer);
-    for (Operation *op = before ? before->getNextNode() : &home->front(); op; op = op->getNextNode())
-      if (auto more = dyn_cast<tensor::ExtractOp>(op))
-        if (!llvm::is_contained(pending, more))
-          pending.push_back(more);
+    llvm::append_range(pending, composeExtract(rewriter, extract, producer));
   }
 }
 

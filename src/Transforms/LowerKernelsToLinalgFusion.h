@@ -34,9 +34,10 @@ mlir::linalg::GenericOp withoutDeadResults(mlir::OpBuilder &b,
                                            mlir::linalg::GenericOp op);
 
 /// Replaces `extract`, which reads one element of what `producer` (elementwise) makes, by
-/// the element's own computation.
-void composeExtract(mlir::RewriterBase &rewriter, mlir::tensor::ExtractOp extract,
-                    mlir::linalg::GenericOp producer);
+/// the element's own computation. Returns what that reads.
+llvm::SmallVector<mlir::tensor::ExtractOp> composeExtract(mlir::RewriterBase &rewriter,
+                                                          mlir::tensor::ExtractOp extract,
+                                                          mlir::linalg::GenericOp producer);
 
 /// Does `op` store one value as it is read?
 bool isCopy(mlir::linalg::GenericOp op);

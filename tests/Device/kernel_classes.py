@@ -59,12 +59,7 @@ def softmax(b):
 def cross_entropy(b):
     rows, classes = 48, 1000
     x, target = b.input([rows, classes]), b.input([rows], "int64")
-    y = b.op("aten._log_softmax.default", [x, 1, False], [rows, classes])
-    loss, weight = b.ops("aten.nll_loss_forward.default", [y, target, None, 1, -100], [([], b.dtype), ([], b.dtype)])
-    b.output(loss, "loss")
-    one = b.op("aten.full_like.default", [loss, 1], [])
-    g = b.op("aten.nll_loss_backward.default", [one, y, target, None, 1, -100, weight], [rows, classes])
-    b.output(b.op("aten._log_softmax_backward_data.default", [g, y, 1, {"dtype": b.dtype}], [rows, classes]), "gradient")
+    problems.loss_and_gradient(b, x, target, [rows, classes])
 
 
 def attention(causal):

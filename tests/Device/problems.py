@@ -238,6 +238,16 @@ def softmax(b):
     b.output(b.op(f"aten.{name}_backward_data.default", [g, y, dim, {"dtype": b.dtype}], shape), "gradient")
 
 
+def loss_and_gradient(b, x, target, shape):
+    """Cross entropy of logits, and their gradient, as outputs."""
+    y = b.op("aten._log_softmax.default", [x, 1, False], shape)
+    loss, weight = b.ops("aten.nll_loss_forward.default", [y, target, None, 1, -100], [([], b.dtype), ([], b.dtype)])
+    b.output(loss, "loss")
+    one = b.op("aten.full_like.default", [loss, 1], [])
+    g = b.op("aten.nll_loss_backward.default", [one, y, target, None, 1, -100, weight], shape)
+    b.output(b.op("aten._log_softmax_backward_data.default", [g, y, 1, {"dtype": b.dtype}], shape), "gradient")
+
+
 def cross_entropy(b):
     rng = b.rng
     rows, classes = halved(math.prod, rng, [b.size(1024), b.size(8000, 2)], 1 << 20)
@@ -245,12 +255,7 @@ def cross_entropy(b):
     if rng.random() < .4:  # some are ignored
         odd = b.op("aten.eq.Scalar", [target, rng.randrange(classes)], [rows], "bool")
         target = b.op("aten.masked_fill.Scalar", [target, odd, -100], [rows], "int64")
-    y = b.op("aten._log_softmax.default", [x, 1, False], [rows, classes])
-    loss, weight = b.ops("aten.nll_loss_forward.default", [y, target, None, 1, -100], [([], b.dtype), ([], b.dtype)])
-    b.output(loss, "loss")
-    one = b.op("aten.full_like.default", [loss, 1], [])
-    g = b.op("aten.nll_loss_backward.default", [one, y, target, None, 1, -100, weight], [rows, classes])
-    b.output(b.op("aten._log_softmax_backward_data.default", [g, y, 1, {"dtype": b.dtype}], [rows, classes]), "gradient")
+    loss_and_gradient(b, x, target, [rows, classes])
 
 
 def attention(b):

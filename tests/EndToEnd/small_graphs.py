@@ -67,6 +67,16 @@ def run(novac, folder, name, inputs, nodes, outputs, tensors):
     return read(folder / "out.safetensors")
 
 
+def judge(novac, folder, what, compiling=(), verifying=()):
+    """graph.json gives what in.safetensors says, on the CPU and by simulation of a GPU."""
+    bundle, data = folder / "step.nova", ["--data", folder / "in.safetensors", *verifying]
+    for command in (["compile", folder / "graph.json", "--target", "sm_80,host", *compiling, "--no-cache", "-o", bundle],
+                    ["verify", bundle, "--device", "host", *data], ["verify", bundle, "--simulate", *data]):
+        done = subprocess.run([novac, *map(str, command)], capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"{what}: novac {' '.join(map(str, command))} ended with {done.returncode}\n{done.stdout}{done.stderr}")
+
+
 def repeated(novac, folder):
     n = 37
     x = struct.pack(f"<{n}f", *range(-10, n - 10))
@@ -169,14 +179,7 @@ def nothing(novac, folder):
         data |= {"out/0": tensor(made["results"][0]["shape"], value), "out/1": tensor([1], 2.0)}
         write(folder / "in.safetensors", data)
         for precision in ("f32", "tf32"):
-            for command in (["compile", folder / "graph.json", "--target", "sm_80,host", "--precision", precision, "--no-cache",
-                             "-o", folder / "step.nova"],
-                            ["verify", folder / "step.nova", "--device", "host", "--data", folder / "in.safetensors"],
-                            ["verify", folder / "step.nova", "--simulate", "--data", folder / "in.safetensors"]):
-                done = subprocess.run([novac, *map(str, command)], capture_output=True, text=True)
-                if done.returncode:
-                    sys.exit(f"nothing: {made['name']}: novac {' '.join(map(str, command))} ended with {done.returncode}\n"
-                             f"{done.stdout}{done.stderr}")
+            judge(novac, folder, f"nothing: {made['name']}", ["--precision", precision])
         count += 1
     return count
 
@@ -209,13 +212,7 @@ def gathered(novac, folder):
             write(folder / "in.safetensors", {"in/x": ("F32" if dtype == "float32" else "BF16", shape, data),
                                               "in/i": ("I64", one, struct.pack(f"<{rows}q", *places)),
                                               "out/0": ("F32", one, struct.pack(f"<{rows}f", *(sum(row) - row[at] for row, at in zip(made, places))))})
-            for command in (["compile", folder / "graph.json", "--target", "sm_80,host", "--no-cache", "-o", folder / "step.nova"],
-                            ["verify", folder / "step.nova", "--device", "host", "--data", folder / "in.safetensors", "--tolerance", "1e-9"],
-                            ["verify", folder / "step.nova", "--simulate", "--data", folder / "in.safetensors", "--tolerance", "1e-9"]):
-                done = subprocess.run([novac, *map(str, command)], capture_output=True, text=True)
-                if done.returncode:
-                    sys.exit(f"gathered: {dtype}{' less its maximum' if reduced else ''}: novac {command[0]} ended with {done.returncode}\n"
-                             f"{done.stdout}{done.stderr}")
+            judge(novac, folder, f"gathered: {dtype}{' less its maximum' if reduced else ''}", verifying=["--tolerance", "1e-9"])
     return 4
 
 
@@ -245,13 +242,7 @@ def running(novac, folder):
             tensor = lambda dtype, values: (types[dtype][0], shape, struct.pack(
                 f"<{len(values)}{types[dtype][1]}", *(short(values) if dtype == "bfloat16" else values)))
             write(folder / "in.safetensors", {"in/x": tensor(dtype, values), "out/0": tensor(result, sums(values, shape, dim))})
-            for command in (["compile", folder / "graph.json", "--target", "sm_80,host", "--no-cache", "-o", folder / "step.nova"],
-                            ["verify", folder / "step.nova", "--device", "host", "--data", folder / "in.safetensors", "--tolerance", "1e-9"],
-                            ["verify", folder / "step.nova", "--simulate", "--data", folder / "in.safetensors", "--tolerance", "1e-9"]):
-                done = subprocess.run([novac, *map(str, command)], capture_output=True, text=True)
-                if done.returncode:
-                    sys.exit(f"running: {dtype} {shape} along {dim}: novac {command[0]} ended with {done.returncode}\n"
-                             f"{done.stdout}{done.stderr}")
+            judge(novac, folder, f"running: {dtype} {shape} along {dim}", verifying=["--tolerance", "1e-9"])
             for kernel in json.loads((folder / "step.nova/manifest.json").read_text())["targets"][0]["kernels"]:
                 troubles = [c["why"] for c in kernel["schedule"]["candidates"] if "why" in c]
                 if kernel["spill_bytes"] or troubles:
